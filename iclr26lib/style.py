@@ -1,0 +1,114 @@
+"""One look for all figures, and tables that read well in the book, in Colab and on GitHub.
+
+Figures are opaque (they stay readable in dark mode), in a palette that survives colour blindness and grey printing
+when line styles or markers back it up. Captions and alt text stand in the notebook, in the metadata of the cell.
+"""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+# Okabe and Ito's palette, without the yellow that vanishes on white.
+BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#1A1A1A",
+)  # fmt: skip
+GREY = "#8A8A8A"
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+WIDE, NARROW = (7.2, 3.2), (4.6, 3.2)
+
+
+def use() -> None:
+    """Set matplotlib's defaults for the rest of the process."""
+    import matplotlib as mpl
+
+    mpl.rcParams.update(
+        {
+            "figure.figsize": WIDE, "figure.dpi": 110, "savefig.dpi": 110, "figure.facecolor": "white",
+            "savefig.facecolor": "white", "axes.facecolor": "white", "figure.constrained_layout.use": True,
+            "axes.prop_cycle": mpl.cycler(color=CYCLE), "axes.spines.top": False, "axes.spines.right": False,
+            "axes.grid": True, "grid.color": "#E4E4E4", "grid.linewidth": 0.8, "axes.axisbelow": True,
+            "axes.titlesize": 11, "axes.titlelocation": "left", "axes.labelsize": 10, "xtick.labelsize": 9,
+            "ytick.labelsize": 9, "legend.fontsize": 9, "legend.frameon": False, "lines.linewidth": 1.8,
+            "lines.markersize": 5, "font.family": "DejaVu Sans", "svg.hashsalt": "iclr26",
+        }
+    )  # fmt: skip
+
+
+class Table:
+    """A table that a notebook shows as HTML: `Table(header, rows)`; numbers are formatted by the caller.
+
+    header: column names. rows: sequences of the same length. Raises ValueError for a row of another length.
+    """
+
+    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]]):
+        self.header, self.rows = list(header), [list(row) for row in rows]
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"a row has {len(row)} cells, the header {len(self.header)}: {row!r}")
+
+    def __repr__(self) -> str:
+        lines = [self.header, *self.rows]
+        return "\n".join(" | ".join(str(cell) for cell in line) for line in lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(str(c))}</th>" for c in self.header)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>" for row in self.rows)
+        return (
+            f'<div class="table-wrap"><table class="book-table"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>"
+        )
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """A number as the book writes it: shares as percentages with one decimal, others with three significant digits."""
+    if value is None:
+        return "-"
+    if unit in ("accuracy", "share"):
+        return f"{100 * value:.1f} %"
+    if unit == "points":
+        return f"{100 * value:+.1f} points"
+    return f"{value:.3g}"
+
+
+def interval(pair: Sequence[float] | None, unit: str = "") -> str:
+    """A 95 % interval as the book writes it, "-" when there is none."""
+    if pair is None:
+        return "-"
+    if unit in ("accuracy", "share"):
+        return f"{100 * pair[0]:.1f} to {100 * pair[1]:.1f} %"
+    if unit == "points":
+        return f"{100 * pair[0]:+.1f} to {100 * pair[1]:+.1f}"
+    return f"{pair[0]:.3g} to {pair[1]:.3g}"
+
+
+def preset_table(preset: Any) -> Table:
+    """The settings of a run, one line of meaning a field."""
+    from .scale import describe
+
+    return Table(["setting", "value", "meaning"], describe(preset))
+
+
+def claims_table(claims: Sequence[Any]) -> Table:
+    """The claims as declared: what is said, where, the paper's value, the rule."""
+    return Table(
+        ["", "claim", "where", "paper", "rule, fixed beforehand", "why this rule"],
+        [(c.id, c.statement, c.where, c.paper_value, c.rule, c.why) for c in claims],
+    )
+
+
+def ledger_table(claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: Sequence[dict[str, Any]] | None = None) -> Table:
+    """The ledger: paper's value, ours, the judged interval, seeds and verdict; full scale beside it, or "not run".
+
+    claims: as declared. judged: `record["claims"]` of this run. full: the same of the full-scale record, or None.
+    """
+    others = {j["id"]: j["verdict"] for j in full or []}
+    rows = []
+    for claim, j in zip(claims, judged, strict=True):
+        raw = "share" if j["unit"] == "points" else j["unit"]
+        arms = number(j["ours"], raw) + ("" if j["against"] is None else f" against {number(j['against'], raw)}")
+        rows.append(
+            (claim.id, claim.metric, claim.paper_value, arms, number(j["estimate"], j["unit"]),
+             interval(j["interval"], j["unit"]), j["seeds"], j["verdict"], others.get(claim.id, "not run"))
+        )  # fmt: skip
+    header = ["", "metric", "paper", "ours", "judged value", "95 % interval", "seeds", "verdict", "at full scale"]
+    return Table(header, rows)
