@@ -29,7 +29,7 @@ def slugs(root: Path = ROOT) -> list[str]:
 
 
 def present(root: Path = ROOT) -> list[str]:
-    """Return the slugs of the chapters that are there, i.e. have ``book/SLUG/claims.yaml``, in the order of the book."""
+    """Return the slugs of the chapters that have ``book/SLUG/claims.yaml``, in the order of the book."""
     found = sorted(path.parent.name for path in (root / "book").glob("*/claims.yaml"))
     if not found:
         return []

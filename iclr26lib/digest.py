@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from iclr26lib.chapters import ROOT
@@ -42,6 +43,7 @@ def notebook_code(source: str) -> str:
     return "\n".join(text for kind, tags, text in cells(source) if kind == "code" and "bootstrap" not in tags)
 
 
+@lru_cache(maxsize=1024)
 def canonical(source: str) -> str:
     """Return the syntax tree of `source` as text, without docstrings, comments, positions and empty fields.
 
@@ -71,7 +73,7 @@ def _emit(value: object) -> Iterator[str]:
             yield ","
         yield "]"
     else:
-        yield f"{type(value).__name__}:{ascii(value)}"
+        yield f"{type(value).__name__}:{value!a}"
 
 
 def _field(node: ast.AST, name: str) -> object:
@@ -126,16 +128,25 @@ def modules(source: str, root: Path = ROOT) -> list[str]:
 def _imported(source: str, package: str, root: Path) -> set[str]:
     """Return the existing library modules, with their parents, that one source names in import statements."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    for level, module, imported in _imports(source):
+        above = package.split(".")[: len(package.split(".")) - level + 1] if level else []
+        base = ".".join([*above, *([module] if module else [])])
+        names.update([base, *(f"{base}.{name}" for name in imported)])
     names = {name for name in names if name.split(".")[0] == LIBRARY}
     parents = {".".join(name.split(".")[:depth]) for name in names for depth in range(1, name.count(".") + 2)}
     return {name for name in parents if module_file(name, root)}
+
+
+@lru_cache(maxsize=1024)
+def _imports(source: str) -> list[tuple[int, str | None, list[str]]]:
+    """Return the import statements of one source as (level, module, names)."""
+    found: list[tuple[int, str | None, list[str]]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.extend((0, alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module, [alias.name for alias in node.names]))
+    return found
 
 
 def claims_digest(path: Path | str) -> str:

@@ -1,0 +1,86 @@
+"""What several tests share: no hidden download, quiet threads, and a small repository to break."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+os.environ.update({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"})
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+HEADER = """# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% tags=["bootstrap"]
+print("only in Colab")
+
+# %% tags=["parameters"]
+scale = None
+seed = 0
+device = "auto"
+overrides = {}
+
+"""
+
+IDEA = (
+    HEADER
+    + """# %% [markdown]
+# # An idea
+
+# %%
+from iclr26lib import toy
+print(toy.ANSWER)
+
+# %%
+import ipywidgets
+ipywidgets.HTML("<b>one</b>")
+"""
+)
+
+EVIDENCE = (
+    HEADER
+    + """# %%
+import json, os
+from pathlib import Path
+from iclr26lib import toy
+from iclr26lib.digest import chapter_digest
+
+record = {
+    "schema": 1, "slug": "toy", "scale": scale or os.environ["ICLR26_SCALE"], "date": "2026-01-01", "seeds": [seed],
+    "parameters": overrides, "measurements": {}, "tables": {}, "claims": [], "cost": {}, "environment": {},
+    "hardware": {}, "digest": {"code": chapter_digest("toy"), "claims": ""}, "answer": toy.ANSWER,
+}
+
+# %%
+folder = Path(os.environ["ICLR26_RUNS"]) / record["scale"]
+folder.mkdir(parents=True, exist_ok=True)
+_ = (folder / "toy.json").write_text(json.dumps(record))
+"""
+)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one chapter, `toy`, whose notebooks run in a second and whose evidence writes a record."""
+    root = tmp_path / "repository"
+    here = Path(__file__).resolve().parents[1]
+    (root / "iclr26lib").mkdir(parents=True)
+    for name in ("chapters", "digest"):
+        shutil.copy(here / "iclr26lib" / f"{name}.py", root / "iclr26lib")
+    (root / "iclr26lib" / "__init__.py").write_text("")
+    (root / "iclr26lib" / "toy.py").write_text("ANSWER = 42\n")
+    folder = root / "book" / "toy"
+    folder.mkdir(parents=True)
+    (root / "book" / "chapters.yaml").write_text("- {slug: toy}\n- {slug: other}\n")
+    (folder / "claims.yaml").write_text("chapter: toy\nclaims: []\n")
+    (folder / "idea.py").write_text(IDEA)
+    (folder / "evidence.py").write_text(EVIDENCE)
+    monkeypatch.delenv("ICLR26_RUNS", raising=False)
+    return root
