@@ -1,0 +1,102 @@
+"""Epochs, batches and reinforcement: what every binary network of this chapter shares."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from ..seeding import generator
+from . import method
+from .method import BinaryLayer
+
+Seeds = int | Sequence[int]
+
+
+def generators(seed: Seeds, stream: str, on="cpu"):
+    """One generator of a named stream for `seed`, or a list of them for a list of seeds."""
+    if isinstance(seed, (list, tuple)):
+        return [generator(s, stream, on) for s in seed]
+    return generator(seed, stream, on)
+
+
+def prototypes_of(P: Tensor, y: Tensor) -> Tensor:
+    """The prototype rho_c of each label: (..., B, K) from P (C, K) or (R, C, K) and y (..., B)."""
+    if P.ndim == 2:
+        return P[y]
+    return P[torch.arange(len(P), device=P.device)[:, None], y]
+
+
+def take(values: Tensor, chosen: Tensor, own: bool) -> Tensor:
+    """Rows `chosen` (B,) or (R, B) of `values`, which are shared by the runs, or `own`: (R, N, ...), one set a run."""
+    if own:
+        return values[torch.arange(len(values), device=values.device)[:, None], chosen]
+    return values[chosen]
+
+
+class BinaryNetwork:
+    """Base of the networks: one run (`seed=0`), or R runs side by side (`seed=[0, 1, 2]`), with the same bits either way.
+
+    A subclass sets `layers`, and gives `sample_dims` (dimensions of one sample), `logits` and `fit_batch`.
+    """
+
+    sample_dims = 1
+    layers: list[BinaryLayer]
+
+    def __init__(self, seed: Seeds, device="cpu"):
+        self.runs = len(seed) if isinstance(seed, (list, tuple)) else None
+        self.order, self.noise = generators(seed, "order"), generators(seed, "reinforce", device)
+        self.error: float | list[float] = 1.0 if self.runs is None else [1.0] * self.runs
+
+    @property
+    def trained(self) -> list[BinaryLayer]:
+        """The layers that learn."""
+        return self.layers
+
+    def logits(self, X: Tensor) -> Tensor:
+        """Integer class scores (..., N, C)."""
+        raise TypeError(f"{type(self).__name__} does not say how to score")
+
+    def fit_batch(self, X: Tensor, y: Tensor, *, r: float, nu) -> Tensor:
+        """One update. Returns the number of wrong predictions before it, one a run."""
+        raise TypeError(f"{type(self).__name__} has no learning rule")
+
+    def predict(self, X: Tensor, chunk: int = 4096) -> Tensor:
+        """Predicted labels, int64 (..., N); the first of equal scores wins. Raises as `logits`."""
+        return torch.cat([self.logits(x).argmax(-1) for x in X.split(chunk, -self.sample_dims - 1)], -1)
+
+    def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
+        """Share of right predictions, one number a run. Raises as `logits`."""
+        return (self.predict(X) == y).float().mean(-1).tolist()
+
+    def batches(self, X: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches in the order of this epoch; each run has its own order. Raises ValueError for a batch out of range."""
+        n = X.shape[-self.sample_dims - 1]
+        if not 1 <= batch <= n:
+            raise ValueError(f"batch must lie in 1..{n}, got {batch}")
+        if y.shape[-1] != n:
+            raise ValueError(f"X holds {n} samples and y {y.shape[-1]} labels")
+        order = method.per_run(self.order, lambda g: torch.randperm(n, generator=g)).to(X.device)
+        for chosen in order.split(batch, -1):
+            yield take(X, chosen, X.ndim == self.sample_dims + 2), take(y, chosen, y.ndim == 2)
+
+    def fit_epoch(self, X: Tensor, y: Tensor, *, r=0.5, nu=0.2, p_r=0.5, batch=100) -> float | list[float]:
+        """One pass over X in {-1, +1}, (N, ...) or (R, N, ...), with int64 labels y. Returns the error rate, a run each.
+
+        r: margin. nu: gate (the local rule ignores it). p_r: reinforcement. batch: samples an update.
+        The error rate is counted on the fly, before each batch's update; reinforcement uses that of the last epoch.
+        Raises TypeError for float input, ValueError for values, labels or settings out of range.
+        """
+        wrong, seen = 0, 0
+        for x, labels in self.batches(X, y, batch):
+            wrong = wrong + self.fit_batch(x, labels, r=r, nu=nu)
+            seen += labels.shape[-1]
+            self.reinforce(p_r)
+        self.error = (wrong / seen).tolist()
+        return self.error
+
+    def reinforce(self, p_r: float) -> None:
+        """Reinforce every trained layer once, with the probability that the last epoch's error gives."""
+        errors = self.error if isinstance(self.error, list) else [self.error]
+        for layer in self.trained if p_r else []:
+            chances = [method.reinforcement_probability(p_r, layer.fan_in, e) for e in errors]
+            method.reinforce_(layer, chances if self.runs else chances[0], self.noise)
