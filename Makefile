@@ -1,0 +1,51 @@
+# The commands of this repository; what they do is in tools/. `make` alone lists them.
+PYTHON ?= python3
+BOOK := .venv-book/bin/python
+RUN := .venv/bin/python
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help book serve test check format outputs run new bench site clean env env-book
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+book: env-book ## build the HTML book from the stored outputs, in _build/html
+	@$(BOOK) -m tools.build_book
+
+serve: book ## build the book and serve it on this machine (PORT=8000)
+	@$(BOOK) -m tools.serve $(if $(PORT),--port $(PORT))
+
+test: ## all tests: checks, unit, contract, notebooks at smoke scale, papermill, book, browser
+	@$(PYTHON) -m tools.env test --browser
+	@$(RUN) -m tools.suite
+
+check: env ## format, lint, pairing and freshness, in seconds
+	@$(RUN) -m tools.check
+
+format: env ## mend what `make check` says about format
+	@$(RUN) -m ruff format -q . && $(RUN) -m ruff check -q --fix .
+
+outputs: env ## bring stored outputs up to date, executing what is stale (CHAPTER=, SCALE=full takes over full records)
+	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)"
+
+run: env ## run a chapter: CHAPTER=bep SCALE=smoke|book|full (SEED= DEVICE= SET="field=value, ...")
+	@$(RUN) -m tools.run --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" --seed "$(SEED)" --device "$(DEVICE)" --set "$(SET)"
+
+new: env ## lay down a new chapter from the template: CHAPTER=slug
+	@$(RUN) -m tools.new_chapter "$(CHAPTER)"
+
+bench: env ## measure a chapter's core against the best peer: CHAPTER=bep
+	@$(RUN) -m tools.bench "$(CHAPTER)"
+
+site: env ## change the repository's address everywhere: URL=https://github.com/OWNER/NAME
+	@$(RUN) -m tools.site "$(URL)"
+
+clean: ## remove what was built, not the environments
+	@rm -rf _build book/_generated runs/test .pytest_cache .ruff_cache
+
+env:
+	@$(PYTHON) -m tools.env test
+
+env-book:
+	@$(PYTHON) -m tools.env book
