@@ -1,0 +1,17 @@
+"""What every chapter owes its reader, asked of every chapter that is there (the rules are in tools/contract)."""
+
+import pytest
+
+from iclr26lib.chapters import present
+from tools import contract
+
+
+def test_there_is_a_chapter() -> None:
+    assert present()
+
+
+@pytest.mark.parametrize("rule", contract.RULES)
+@pytest.mark.parametrize("slug", present())
+def test_chapter_keeps(slug: str, rule: str) -> None:
+    found = contract.findings(slug, rules={rule: contract.RULES[rule]})
+    assert not found, "\n".join(found)
