@@ -26,6 +26,7 @@ from tools import equations
 ROOT = Path(__file__).resolve().parents[1]
 SCALES = ("book", "full")
 IMAGES = {"image/png": "png", "image/webp": "webp", "image/jpeg": "jpg"}
+JUDGED = ("id", "verdict", "estimate", "interval", "seeds", "unit")
 FIELDS = ("slug", "part", "title", "paper", "authors", "sentence")
 
 
@@ -58,6 +59,9 @@ def judged(slug: str, scale: str, root: Path = ROOT) -> dict[str, dict[str, Any]
     where = f"results/{scale}/{slug}.json"
     if (record["slug"], record["scale"]) != (slug, scale):
         raise ValueError(f"{where} says that it is the record of {record['slug']} at scale {record['scale']}")
+    for entry in record["claims"]:
+        if lacking := [name for name in JUDGED if name not in entry]:
+            raise ValueError(f"{where}: a judged claim lacks {', '.join(lacking)}: {entry}")
     found = {entry["id"]: entry for entry in record["claims"]}
     declared = {claim.id for claim in claims.load(root / "book" / slug / "claims.yaml")}
     if set(found) != declared:
@@ -162,8 +166,20 @@ def scoreboard(root: Path = ROOT) -> str:
             ours = [result(None if found is None else found[claim.id]) for found in columns]
             head = f"**{claim.id}** {claim.statement}\n\n[{claim.where}; {claim.metric}]{{.small}}"
             rows.append([head, claim.paper_value, *ours])
-        text.append(f"## {_linked_title(entry, root)}\n\n" + list_table(rows, "44 20 18 18", "scoreboard"))
-    return "\n".join(text) or "No chapter is finished yet.\n"
+        text.append(f"## {_linked_title(entry, root)}\n\n" + list_table(rows, "40 18 21 21", "scoreboard"))
+    if not text:
+        return "No chapter is finished yet.\n"
+    return f"{totals(root)}\n\n" + "\n".join(text)
+
+
+def totals(root: Path = ROOT) -> str:
+    """Return how often each verdict was given over all chapters, one line a scale."""
+    lines = []
+    for scale in SCALES:
+        found = [(slug, judged(slug, scale, root)) for slug in chapters.present(root)]
+        every = {f"{slug} {key}": entry for slug, entries in found for key, entry in (entries or {}).items()}
+        lines.append(f"**All chapters, {scale} scale:** {counts(every or None)}")
+    return "\n\n".join(lines)
 
 
 def _linked_title(entry: dict[str, Any], root: Path) -> str:

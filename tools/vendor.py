@@ -90,7 +90,21 @@ def drop_icon_fonts(text: str) -> str:
     return text
 
 
-PATCHES: dict[str, Callable[[str], str]] = {"html-manager/embed-amd.js": drop_icon_fonts}
+def typeset_with_mathjax_3(text: str) -> str:
+    """Let the widget manager typeset labels with MathJax 3.
+
+    It calls the queue of MathJax 2, which is an error on every page that has both formulas and widgets.
+    """
+    old = 'void 0!==window.MathJax&&MathJax.Hub.Queue(["Typeset",MathJax.Hub,e])'
+    new = "function w(){window.MathJax&&(MathJax.typeset?MathJax.typeset([e]):setTimeout(w,200))}()"
+    if text.count(old) != text.count("MathJax.Hub.Queue") or old not in text:
+        raise ValueError("the widget manager's call of MathJax 2 was not found")
+    return text.replace(old, f"!{new}")
+
+
+PATCHES: dict[str, tuple[Callable[[str], str], ...]] = {
+    "html-manager/embed-amd.js": (drop_icon_fonts, typeset_with_mathjax_3),
+}
 
 
 def fetch(package: Package, into: Path) -> Path:
@@ -113,14 +127,15 @@ def place(package: Package, source: Path, target: Path) -> list[dict[str, str]]:
     entries = []
     for name in sorted(contents):
         file = f"{package.folder}/{name}"
-        patch = PATCHES.get(file)
-        data = patch(contents[name].decode()).encode() if patch else contents[name]
+        data = contents[name]
+        for patch in PATCHES.get(file, ()):
+            data = patch(data.decode()).encode()
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         (target / file).write_bytes(data)
         entry = {"package": package.name, "version": package.version, "file": file}
         entry |= {"sha256": hashlib.sha256(data).hexdigest(), "licence": licence}
-        if patch:
-            entry["patch"] = " ".join((patch.__doc__ or "").split("\n")[0].split())
+        if file in PATCHES:
+            entry["patch"] = " ".join((patch.__doc__ or "").split("\n")[0] for patch in PATCHES[file])
         entries.append(entry)
     return entries
 
