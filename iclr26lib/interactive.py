@@ -75,7 +75,7 @@ def figure(
     if not 1 <= int(quality) <= 100:
         raise ValueError(f"quality must be from 1 to 100, got {quality!r}")
     frames = _frames(draw, alt, sliders, dpi, int(quality))
-    controls = [_control(slider, index) for slider, index in zip(sliders, first)]
+    controls = [_control(slider, index) for slider, index in zip(sliders, first, strict=True)]
     build = _stacked if hasattr(ipywidgets, "Stack") else _called_back
     below = [] if caption is None else [ipywidgets.HTML(f'<p class="iclr26-caption">{html.escape(caption)}</p>')]
     box = ipywidgets.VBox([*controls, build(frames, controls), *below])
@@ -116,7 +116,7 @@ def _frames(draw: Callable, alt: Callable, sliders: tuple[Slider, ...], dpi: int
     """Return one `<img>` element per combination of values, the last slider running fastest."""
     frames, seen, sizes = [], {}, set()
     for values in itertools.product(*(slider.values for slider in sliders)):
-        chosen = {slider.name: value for slider, value in zip(sliders, values)}
+        chosen = {slider.name: value for slider, value in zip(sliders, values, strict=True)}
         text = _alt_text(alt, chosen)
         if text in seen:
             raise ValueError(f"alt text must tell frames apart: {chosen} and {seen[text]} both give {text!r}")

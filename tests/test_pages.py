@@ -50,7 +50,8 @@ def write(path, content):
 @pytest.fixture
 def root(tmp_path):
     """A book of three chapters, of which `done` is finished, with a record at book scale."""
-    write(tmp_path / "book" / "chapters.yaml", yaml.safe_dump([chapter("done"), chapter("later"), chapter("far", "Two")]))
+    planned = [chapter("done"), chapter("later"), chapter("far", "Two")]
+    write(tmp_path / "book" / "chapters.yaml", yaml.safe_dump(planned))
     content = {"chapter": "done", "claims": [claim("C1"), claim("C2"), claim("C3")]}
     write(tmp_path / "book" / "done" / "claims.yaml", yaml.safe_dump(content))
     picture = {"output_type": "display_data", "data": {"image/png": base64.b64encode(PNG).decode()}}
@@ -178,7 +179,7 @@ def gate(z):
 def nothing(z):
     """No number here."""
 '''
-TESTS = '''
+TESTS = """
 @pytest.mark.equation("done", "4")
 def test_forward():
     pass
@@ -186,7 +187,7 @@ def test_forward():
 @pytest.mark.equation("other", "4")
 def test_other():
     pass
-'''
+"""
 
 
 def test_equations_come_from_docstrings_and_tests_from_marks(root):
@@ -204,7 +205,7 @@ def test_equations_come_from_docstrings_and_tests_from_marks(root):
 
 def test_broken_source_is_named(root):
     write(root / "iclr26lib" / "done" / "core.py", "def f(:\n")
-    with pytest.raises(ValueError, match="core.py line 1"):
+    with pytest.raises(ValueError, match=r"core\.py line 1"):
         equations.declared("done", root)
 
 
@@ -240,7 +241,8 @@ def manifest():
 def test_vendored_files_have_their_recorded_checksums():
     listed = {entry["file"]: entry["sha256"] for entry in manifest()}
     there = [p for p in vendor.TARGET.rglob("*") if p.is_file() and p.name != "manifest.json"]
-    assert {p.relative_to(vendor.TARGET).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in there} == listed
+    found = {p.relative_to(vendor.TARGET).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in there}
+    assert found == listed
 
 
 def test_each_vendored_package_has_its_licence_and_its_pinned_version():

@@ -21,7 +21,7 @@ def generate(app: Sphinx, _config: Any) -> None:
     try:
         pages.write_all(Path(app.srcdir))
     except ValueError as error:
-        raise ConfigError(" ".join(str(error).split())) from error
+        raise ConfigError(" ".join(str(error).split())) from None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
