@@ -1,5 +1,6 @@
 """What several tests share: no hidden download, quiet threads, and a small repository to break."""
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -84,3 +85,31 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "evidence.py").write_text(EVIDENCE)
     monkeypatch.delenv("ICLR26_RUNS", raising=False)
     return root
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A copy of this repository with one more chapter, `earthse`, laid down from the template, its outputs made.
+
+    Made once for all workers; tests that change something copy it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    root = (base if worker_id == "master" else base.parent) / "template" / "repository"
+    root.parent.mkdir(exist_ok=True)
+    with (root.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root.parent / "made").exists():
+            shutil.rmtree(root, ignore_errors=True)
+            _lay_down(root)
+            (root.parent / "made").touch()
+    return root
+
+
+def _lay_down(root: Path) -> None:
+    from tools import new_chapter, outputs
+
+    here = Path(__file__).resolve().parents[1]
+    unwanted = shutil.ignore_patterns(".*", "_build", "runs", "_static", "_generated", "__pycache__", "earthse*")
+    shutil.copytree(here, root, ignore=unwanted)
+    assert new_chapter.main("earthse", root) == 0
+    assert outputs.main(["--chapter", "earthse"], root) == 0

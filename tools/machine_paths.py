@@ -15,10 +15,11 @@ PLACE = re.compile(
 def in_text(text: str) -> list[str]:
     """Return the absolute paths of a machine that occur in `text`, embedded pictures aside."""
     text = DATA.sub("", text)
-    own = [
-        place for place in (str(ROOT), str(Path.home())) if len(place) > 1 and re.search(rf"{re.escape(place)}\b", text)
-    ]
-    return sorted({*PLACE.findall(text), *own})
+    found = set(PLACE.findall(text))
+    for place in (str(ROOT), str(Path.home())):
+        if len(place) > 1 and re.search(rf"{re.escape(place)}\b", text) and not any(place in other for other in found):
+            found.add(place)
+    return sorted(found)
 
 
 def in_outputs(notebook: dict) -> list[str]:

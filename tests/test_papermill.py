@@ -1,0 +1,96 @@
+"""Chapters through papermill, as a reader would call it: parameters arrive, wrong ones are named, nothing is lost."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from iclr26lib.chapters import NOTEBOOKS, ROOT, present
+from tools import execute, notebooks, run
+
+WRONG = [
+    ({"overrides": {"nonsense": 1}}, "ValueError", "unknown preset field 'nonsense'; known: "),
+    ({"scale": "huge"}, "ValueError", "unknown scale 'huge'; known: smoke, book, full"),
+    ({"device": "abacus"}, "ValueError", "unknown device 'abacus'; known: auto, cpu, cuda, mps"),
+]
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own for whatever a test's runs leave."""
+    monkeypatch.setenv("ICLR26_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def go(slug: str, name: str, runs: Path, **parameters: object) -> nbformat.NotebookNode:
+    source = notebooks.read_source(ROOT / "book" / slug / f"{name}.py")
+    return execute.execute(source, f"{slug}/{name}", runs / f"{name}.ipynb", "smoke", {"scale": "smoke", **parameters})
+
+
+def preset_field(slug: str) -> tuple[str, object]:
+    """Name and smoke value of the first whole-number field of a chapter's preset."""
+    import importlib
+    from dataclasses import asdict
+
+    presets = importlib.import_module(f"iclr26lib.{slug}.presets").PRESETS
+    return next((k, v) for k, v in asdict(presets["smoke"]).items() if type(v) is int and v > 1)
+
+
+@pytest.mark.parametrize("slug", present())
+def test_an_override_reaches_the_record(slug: str, runs: Path) -> None:
+    field, value = preset_field(slug)
+    go(slug, "evidence", runs, overrides={field: value}, seed=3)
+    record = json.loads((runs / "smoke" / f"{slug}.json").read_text())
+    assert record["scale"] == "smoke"
+    assert record["parameters"][field] == value
+    assert record["seeds"][0] == 3
+    assert {claim["verdict"] for claim in record["claims"]} == {"not judged at this scale"}
+
+
+@pytest.mark.parametrize(("parameters", "kind", "said"), WRONG, ids=["field", "scale", "device"])
+@pytest.mark.parametrize("slug", present())
+def test_wrong_parameters_are_named(slug: str, parameters: dict, kind: str, said: str, runs: Path) -> None:
+    for name in NOTEBOOKS:
+        with pytest.raises(execute.NotebookFailed, match=kind) as failure:
+            go(slug, name, runs, **parameters)
+        assert said in str(failure.value)
+        assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("slug", present())
+def test_a_value_of_the_wrong_type_is_named(slug: str, runs: Path) -> None:
+    field, _ = preset_field(slug)
+    with pytest.raises(execute.NotebookFailed, match=f"TypeError: preset field '{field}' takes .* got 'many'"):
+        go(slug, "evidence", runs, overrides={field: "many"})
+
+
+@pytest.mark.parametrize("slug", present()[:1])
+def test_a_failing_run_leaves_the_earlier_record(slug: str, runs: Path, capsys: pytest.CaptureFixture) -> None:
+    record = runs / "smoke" / f"{slug}.json"
+    record.parent.mkdir(parents=True)
+    record.write_text('{"earlier": true}')
+    kept = {path: path.read_bytes() for path in ROOT.glob("results/**/*.json")}
+    assert run.main(["--chapter", slug, "--scale", "smoke", "--set", "nonsense=1"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: book/{slug}/idea.py: cell ")
+    assert "unknown preset field 'nonsense'" in error
+    assert record.read_text() == '{"earlier": true}'
+    assert {path: path.read_bytes() for path in ROOT.glob("results/**/*.json")} == kept
+
+
+@pytest.mark.parametrize("slug", present()[:1])
+def test_papermills_own_command_works(slug: str, runs: Path) -> None:
+    """The command that the notebooks and the README print."""
+    target = runs / "idea.ipynb"
+    runs.mkdir(parents=True)
+    command = [sys.executable, "-m", "papermill", f"book/{slug}/idea.ipynb", str(target), "-p", "scale", "smoke"]
+    done = subprocess.run(
+        [*command, "-p", "seed", "1", "-y", "overrides: {}"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    injected = [c for c in nbformat.read(target, 4).cells if "injected-parameters" in c.metadata.get("tags", [])]
+    assert 'scale = "smoke"' in injected[0].source
+    assert "seed = 1" in injected[0].source
