@@ -75,7 +75,8 @@ def figure(
     if not 1 <= int(quality) <= 100:
         raise ValueError(f"quality must be from 1 to 100, got {quality!r}")
     frames = _frames(draw, alt, sliders, dpi, int(quality))
-    controls = [_control(slider, index) for slider, index in zip(sliders, first, strict=True)]
+    label = max(len(slider.label) for slider in sliders)
+    controls = [_control(slider, index, label) for slider, index in zip(sliders, first, strict=True)]
     build = _stacked if hasattr(ipywidgets, "Stack") else _called_back
     below = [] if caption is None else [ipywidgets.HTML(f'<p class="iclr26-caption">{html.escape(caption)}</p>')]
     box = ipywidgets.VBox([*controls, build(frames, controls), *below])
@@ -166,15 +167,15 @@ def _image(picture: bytes, text: str, inches: float) -> str:
     return f'<img alt="{html.escape(text, quote=True)}" style="{style}" src="data:image/webp;base64,{data}">'
 
 
-def _control(slider: Slider, index: int) -> ipywidgets.SelectionSlider:
-    """Return the control of one slider, standing at `index`."""
+def _control(slider: Slider, index: int, label: int) -> ipywidgets.SelectionSlider:
+    """Return the control of one slider, standing at `index`, with room for `label` characters before it."""
     control = ipywidgets.SelectionSlider(
         options=[str(value) for value in slider.values],
         index=index,
         description=slider.label,
         layout=ipywidgets.Layout(width="100%", max_width="40em"),
     )
-    control.style.description_width = "initial"
+    control.style.description_width = f"{0.6 * label + 0.4:.1f}em"
     return control
 
 

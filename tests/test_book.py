@@ -192,6 +192,8 @@ def test_every_slider_moves_the_picture_by_keyboard(visit, source):
         moved += counts
         seen = walk(page, box, handles)
         alts, pictures = zip(*seen, strict=True)
+        assert all(handle.get_attribute("aria-label").strip() for handle in handles)
+        page.wait_for_function("([box, text]) => box.nextElementSibling.textContent === text", arg=[box, alts[-1]])
         total = counts[0] * (counts[1] if len(counts) == 2 else 1)
         assert len(seen) == total
         assert len(set(alts)) == total, "a slider moved and the alt text stayed"

@@ -101,9 +101,14 @@ def tested(root: Path) -> dict[tuple[str, str], list[Place]]:
     return found
 
 
-def link(place: Place, repository: str) -> str:
+def link(place: Place, repository: str, text: str) -> str:
     """Return a link to the line in the repository."""
-    return f"[`{place.name}`]({repository}/blob/main/{place.file}#L{place.line})"
+    return f"[{text}]({repository}/blob/main/{place.file}#L{place.line})"
+
+
+def sentence(name: str) -> str:
+    """Return the name of a test as the words that it is made of."""
+    return name.rpartition(".")[2].removeprefix("test_").replace("_", " ")
 
 
 def page(catalogue: list[dict[str, Any]], present: list[str], repository: str, root: Path) -> str:
@@ -119,10 +124,10 @@ def page(catalogue: list[dict[str, Any]], present: list[str], repository: str, r
         rows = [["Equation", "Function", "Tests"]]
         for equation in found:
             checks = tests.get((equation.slug, equation.label), [])
-            shown = ["\n\n".join(link(p, repository) for p in checks) or "none yet"]
+            shown = ["\n\n".join(link(p, repository, sentence(p.name)) for p in checks) or "none yet"]
             label = equation.label if not equation.label[0].isdigit() else f"({equation.label})"
             module = equation.function.file.removesuffix(".py").replace("/", ".")
-            function = f"{link(equation.function, repository)}\n\n[{module}]{{.small}}"
+            function = f"{link(equation.function, repository, f'`{equation.function.name}`')}\n\n[{module}]{{.small}}"
             rows.append([f"**{label}** {equation.text}".strip(), function, *shown])
-        text.append(f"## {entry['title']}\n\n" + list_table(rows, "40 25 35", "equations"))
+        text.append(f"## {entry['title']}\n\n" + list_table(rows, "38 27 35", "equations"))
     return "\n".join(text) or "No chapter has equations yet.\n"

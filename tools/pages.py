@@ -219,21 +219,21 @@ def datasets(found: dict[str, Any]) -> str:
         sums = "".join(f"\n\n[`{name}` {digest[:12]}…]{{.small}}" for name, digest in entry.files.items())
         what = f"**{entry.title}**\n\n[`{entry.name}`]{{.small}}{used}"
         rows.append([what, f"{entry.source}\n\nLicence: {entry.licence}", entry.how_to_get + sums])
-    return list_table(rows, "34 33 33", "data-sets")
+    return list_table(rows, "30 32 38", "data-sets")
 
 
 def vendored(root: Path = ROOT) -> str:
     """Return the table of scripts that the book serves itself, one row a package."""
     entries = json.loads((root / "book" / "_static" / "vendor" / "manifest.json").read_text(encoding="utf-8"))
-    rows = [["Package", "Version", "Licence", "Files", "Changes"]]
+    rows = [["Package", "Licence", "Files", "Changes"]]
     for name in dict.fromkeys(entry["package"] for entry in entries):
         own = [entry for entry in entries if entry["package"] == name]
         shown = [f"`{e['file']}` {e['sha256'][:12]}…" for e in own if not e["file"].endswith(".woff")]
         fonts = sum(e["file"].endswith(".woff") for e in own)
         shown += [f"{fonts} fonts"] if fonts else []
         changes = " ".join(e["patch"] for e in own if "patch" in e) or "none"
-        rows.append([f"`{name}`", own[0]["version"], own[0]["licence"], "\n\n".join(shown), changes])
-    return list_table(rows, "18 8 12 40 22", "vendored")
+        rows.append([f"`{name}`\n\n{own[0]['version']}", own[0]["licence"], "\n\n".join(shown), changes])
+    return list_table(rows, "22 16 34 28", "vendored")
 
 
 def repository(root: Path = ROOT) -> str:
