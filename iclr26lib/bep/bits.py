@@ -36,7 +36,7 @@ def from_bool(a: np.ndarray) -> Bits:
     """Pack a bool matrix (N, K)."""
     padding = -a.shape[1] % 64
     packed = np.packbits(np.pad(a, ((0, 0), (0, padding))), axis=1, bitorder="little")
-    return Bits(packed.view(np.uint64), a.shape[1])
+    return Bits(np.ascontiguousarray(packed).view(np.uint64), a.shape[1])
 
 
 def unpack(bits: Bits) -> np.ndarray:

@@ -60,7 +60,7 @@ class BinaryNetwork:
         """One update. Returns the number of wrong predictions before it, one a run."""
         raise TypeError(f"{type(self).__name__} has no learning rule")
 
-    def predict(self, X: Tensor, chunk: int = 4096) -> Tensor:
+    def predict(self, X: Tensor, chunk: int = 500) -> Tensor:
         """Predicted labels, int64 (..., N); the first of equal scores wins. Raises as `logits`."""
         return torch.cat([self.logits(x).argmax(-1) for x in X.split(chunk, -self.sample_dims - 1)], -1)
 

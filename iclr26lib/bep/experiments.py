@@ -1,0 +1,194 @@
+"""One call trains one arm on all seeds side by side and returns plain numbers.
+
+Every function takes plain arguments and returns JSON-able values, so that `resume.resumable` can keep finished arms.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..seeding import device as pick
+from ..seeding import generator
+from . import baselines, tasks
+from .frame import binary_frame, random_frame
+from .method import desired_activations, forward, gate_threshold
+from .models import BEPMLP, LocalRuleMLP
+from .rnn import BEPRNN
+
+FRAMES = ("bef", "random")
+MLP_RULES = ("bep", "local", "qat")
+RNN_RULES = ("bep", "reservoir", "qat")
+
+
+def group_for(width: int, wish: int) -> int:
+    """The largest divisor of `width` that is not above `wish`. Raises ValueError when wish < 1."""
+    if wish < 1:
+        raise ValueError(f"group must be 1 or more, got {wish}")
+    return max(d for d in range(1, min(wish, width) + 1) if width % d == 0)
+
+
+def frames(kind: str, C: int, K: int, seeds: Sequence[int], stream: str) -> torch.Tensor:
+    """Prototypes (R, C, K), one set a seed: "bef" (greedy equiangular) or "random". Raises ValueError for another kind."""
+    if kind not in FRAMES:
+        raise ValueError(f"unknown frame {kind!r}; known: {', '.join(FRAMES)}")
+    made: dict[int, torch.Tensor] = {}
+    for s in dict.fromkeys(seeds):
+        g = generator(s, f"frame {stream}")
+        made[s] = binary_frame(C, K, generator=g) if kind == "bef" else random_frame(C, K, g)
+    return torch.stack([made[s] for s in seeds])
+
+
+def load_task(task: dict[str, Any], seeds: Sequence[int], device: str) -> tasks.Split:
+    """The split that `task` names ({"name": "prototypes" | "fashion" | a series set, ...sizes}), stacked over seeds.
+
+    Fashion-MNIST is one fixed split that all seeds share. Raises ValueError for an unknown name or size.
+    """
+    sizes = {k: v for k, v in task.items() if k != "name"}
+    if task["name"] == "fashion":
+        split = tasks.fashion(**sizes)
+    elif task["name"] == "prototypes":
+        cache = {s: tasks.prototypes(s, **sizes) for s in dict.fromkeys(seeds)}
+        split = tasks.side_by_side([cache[s] for s in seeds])
+    else:
+        cache = {s: tasks.series(task["name"], s, **sizes) for s in dict.fromkeys(seeds)}
+        split = tasks.side_by_side([cache[s] for s in seeds])
+    return tasks.Split(*(t.to(pick(device)) for t in split.parts()))
+
+
+def _outcome(net, split: tasks.Split, curve: list, start: float) -> dict[str, Any]:
+    return {
+        "test": net.accuracy(split.X_test, split.y_test),
+        "validation": net.accuracy(split.X_val, split.y_val),
+        "train": net.accuracy(split.X, split.y),
+        "curve": curve,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def train_mlp(
+    *, rule: str, task: dict[str, Any], seeds: Sequence[int], width: int, depth: int = 2, epochs: int, batch: int = 100,
+    frame: str = "bef", group: int = 15, r: float = 0.5, nu: float | Sequence[float] = 0.2, p_r: float = 0.5,
+    window: str = "fan_in", lr: float = 3e-3, init: float = 0.1, device: str = "cpu",
+) -> dict[str, Any]:  # fmt: skip
+    """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
+
+    rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer and, with the local rule, for every layer.
+    group: wished group size (see `group_for`). nu: one gate, or one a run. window, lr, init: of QAT only.
+    curve: training error of every epoch, counted on the fly, a list of one number a seed. Raises ValueError for an unknown word.
+    """
+    if rule not in MLP_RULES:
+        raise ValueError(f"unknown rule {rule!r}; known: {', '.join(MLP_RULES)}")
+    split, seeds, where = load_task(task, seeds, device), list(seeds), pick(device)
+    C, sizes = int(split.y.max()) + 1, [split.X.shape[-1]] + [width] * depth
+    P = frames(frame, C, width, seeds, "top")
+    start = time.perf_counter()
+    if rule == "qat":
+        net, fit = baselines.QATMLP(sizes, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
+    else:
+        settings = {"group": group_for(width, group), "seed": seeds, "device": where}
+        if rule == "local":
+            settings["frames"] = [frames(frame, C, width, seeds, f"layer {i}") for i in range(depth - 1)]
+        net = (BEPMLP if rule == "bep" else LocalRuleMLP)(sizes, P, **settings)
+        fit = {"r": r, "nu": list(nu) if isinstance(nu, (list, tuple)) else nu, "p_r": p_r}
+    curve = []
+    for _ in range(epochs):
+        curve.append(net.fit_epoch(split.X, split.y, batch=batch, **fit))
+    return _outcome(net, split, curve, start)
+
+
+def train_rnn(
+    *, rule: str, task: dict[str, Any], seeds: Sequence[int], width: int, epochs: int, batch_share: float = 0.1,
+    group: int = 15, r: float = 0.5, nu: float | Sequence[float] = 0.4, p_r: float = 0.5,
+    window: str = "fan_in", lr: float = 3e-3, init: float = 0.1, device: str = "cpu",
+) -> dict[str, Any]:  # fmt: skip
+    """Train a binary RNN of `width` state and output units on every seed; returns what `train_mlp` returns.
+
+    rule: "bep" (BEP-TT), "reservoir" (only the output layer learns, by the same rule) or "qat" (STE and float BPTT).
+    batch_share: batch as a share of the training set (the paper: N/10). Raises ValueError for an unknown word.
+    """
+    if rule not in RNN_RULES:
+        raise ValueError(f"unknown rule {rule!r}; known: {', '.join(RNN_RULES)}")
+    split, seeds, where = load_task({**task, "width": width}, seeds, device), list(seeds), pick(device)
+    C, K_x = int(split.y.max()) + 1, split.X.shape[-1]
+    P, start = frames("bef", C, width, seeds, "top"), time.perf_counter()
+    if rule == "qat":
+        net, fit = baselines.QATRNN(K_x, width, width, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
+    else:
+        net = BEPRNN(
+            K_x, width, width, P, group=group_for(width, group), seed=seeds, train_state=rule == "bep", device=where
+        )
+        fit = {"r": r, "nu": list(nu) if isinstance(nu, (list, tuple)) else nu, "p_r": p_r}
+    curve, batch = [], max(1, round(split.X.shape[-3] * batch_share))
+    for _ in range(epochs):
+        curve.append(net.fit_epoch(split.X, split.y, batch=batch, **fit))
+    return _outcome(net, split, curve, start)
+
+
+def float_score(model: str, split: tasks.Split, *, seeds, width=75, depth=2, epochs=12, batch=100, lr=1e-3, alpha=1e-4, C=1e-3, test=False) -> float:
+    """Accuracy of "float_mlp" (of equal memory) or "logistic" on the validation (or test) part of one run's split.
+
+    split: with a leading run dimension of 1, or none. lr, alpha: of the MLP. C: inverse penalty of the regression.
+    Raises ValueError for another model.
+    """
+    X, y, X_val, y_val, X_test, y_test = (t[0] if split.y.ndim == 2 else t for t in split.parts())
+    held = (X_test, y_test) if test else (X_val, y_val)
+    if model == "logistic":
+        return baselines.logistic_regression(X, y, *held, C)
+    if model != "float_mlp":
+        raise ValueError(f"unknown model {model!r}; known: float_mlp, logistic")
+    sizes = [X.shape[-1]] + [width] * depth
+    return baselines.float_mlp(sizes, X, y, *held, lr=lr, alpha=alpha, epochs=epochs, batch=batch, seed=seeds[0])
+
+
+def float_models(*, models: dict[str, dict[str, float]], task: dict[str, Any], seeds: Sequence[int], **sizes) -> dict[str, list]:
+    """Test accuracies, one a seed, of the float models named in `models` ({"logistic": {"C": ...}, "float_mlp": {...}}).
+
+    sizes: width, depth, epochs, batch. Raises ValueError for an unknown task or model.
+    """
+    scores: dict[str, list] = {model: [] for model in models}
+    for s in seeds:
+        split = load_task(task, [s], "cpu")
+        for model, chosen in models.items():
+            scores[model].append(float_score(model, split, seeds=[s], test=True, **sizes, **chosen))
+    return scores
+
+
+def gate_units(nu: float, fan_in: int, total: int | None = None) -> float:
+    """The gate in units of the spread of a random pre-activation: nu fan_in / sqrt(total), total = fan_in where None.
+
+    Raises ValueError when a size is below 1.
+    """
+    if fan_in < 1 or (total is not None and total < 1):
+        raise ValueError(f"sizes must be 1 or more, got {fan_in} and {total}")
+    return nu * fan_in / math.sqrt(total or fan_in)
+
+
+def gate_snapshots(
+    *, task: dict[str, Any], seed: int, width: int, nus: Sequence[float], epochs: int, group: int = 15, device="cpu"
+) -> list[dict[str, Any]]:
+    """What the gate does inside trained networks: one BEP network of two hidden layers a gate, trained side by side.
+
+    Returns, for every gate, "z" (the pre-activations of the top layer on 500 test samples, flat list), "open" (share
+    |z| <= nu K), "sample" (a*_2, the gate, a*_1 of the first test sample, lists of ints) and "accuracy" (test).
+    Raises ValueError for a gate outside [0, 1] or an unknown task.
+    """
+    split = load_task(task, [seed], device)
+    X, y, X_test, y_test = (t[0] for t in (split.X, split.y, split.X_test, split.y_test))
+    P = frames("bef", int(y.max()) + 1, width, [seed], "top")[0]
+    runs = [seed] * len(nus)
+    net = BEPMLP([X.shape[-1], width, width], P, group=group_for(width, group), seed=runs, device=pick(device))
+    for _ in range(epochs):
+        net.fit_epoch(X, y, nu=list(nus))
+    _, zs = forward(net.layers, X_test[:500].expand(len(nus), -1, -1))
+    target = net.P[y_test[:500]].expand(len(nus), -1, -1)
+    wanted, accuracy = desired_activations(net.layers, zs, target, list(nus))[0], net.accuracy(X_test, y_test)
+    shots = []
+    for i, nu in enumerate(nus):
+        gate = zs[-1][i].abs() <= gate_threshold(nu, width)
+        sample = {"top": target[i, 0].tolist(), "gate": gate[0].tolist(), "below": wanted[i, 0].tolist()}
+        z = zs[-1][i].flatten().tolist()
+        shots.append({"z": z, "open": gate.float().mean().item(), "sample": sample, "accuracy": accuracy[i]})
+    return shots

@@ -1,0 +1,56 @@
+"""Sizes of the chapter's runs at the three scales, one line of meaning a field."""
+
+from dataclasses import dataclass, field
+
+
+def _(default, text: str):
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything that sets how long the chapter runs. Methods' own settings are chosen by `tuning`."""
+
+    seeds: int = _(5, "seeds of every arm, counted from the notebook's `seed`")
+    n_train: int = _(8000, "Random Prototypes: training samples")
+    n_test: int = _(2000, "Random Prototypes: test samples, and as many for validation")
+    input_bits: int = _(1000, "Random Prototypes: bits of a sample")
+    flip: float = _(0.46, "Random Prototypes: chance that a bit is flipped")
+    widths: tuple[int, ...] = _((35, 75), "hidden widths of the comparison with the local rule and with QAT")
+    depth: int = _(2, "hidden layers")
+    epochs: int = _(12, "epochs of the MLPs")
+    batch: int = _(100, "samples an update of the MLPs")
+    gate_widths: tuple[int, ...] = _((35, 135), "hidden widths of the gate study")
+    gate_nus: tuple[float, ...] = _((0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gates of the MLP's gate study")
+    gate_epochs: int = _(6, "epochs of the MLP's gate study")
+    fashion_train: int = _(3500, "Fashion-MNIST: training images")
+    fashion_val: int = _(500, "Fashion-MNIST: validation images")
+    fashion_test: int = _(1000, "Fashion-MNIST: test images")
+    fashion_width: int = _(35, "Fashion-MNIST: hidden width")
+    series: int = _(10000, "time series used at most, of each set")
+    rnn_width: int = _(135, "units of the RNN's input code, state and output")
+    rnn_epochs: int = _(15, "epochs of the RNNs")
+    rnn_nus: tuple[float, ...] = _((0.05, 0.1, 0.2, 0.4, 1.0), "gates of the RNN's gate study")
+    ablation_seeds: int = _(3, "seeds of the ablation of the other settings")
+    ablation_epochs: int = _(8, "epochs of that ablation")
+    groups: tuple[int, ...] = _((5, 15, 75), "group sizes of the ablation, beside the tuned one")
+    live_widths: tuple[int, ...] = _((35, 75, 135, 255), "widths on the slider of the idea notebook")
+    live_nus: tuple[float, ...] = _((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gates on the slider of the idea notebook")
+    live_train: int = _(4000, "training samples behind the slider")
+    live_epochs: int = _(6, "epochs behind the slider")
+
+
+PRESETS = {
+    "smoke": Preset(
+        seeds=1, n_train=500, n_test=200, input_bits=200, flip=0.4, widths=(35, 75), epochs=2, gate_epochs=2,
+        gate_nus=(0.0, 0.2, 1.0), fashion_train=300, fashion_val=100, fashion_test=200, series=200, rnn_width=35,
+        rnn_epochs=2, rnn_nus=(0.2, 0.4), ablation_seeds=1, ablation_epochs=1, groups=(5, 15), live_widths=(35, 75),
+        live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
+    ),
+    "book": Preset(),
+    "full": Preset(
+        seeds=10, n_train=20000, n_test=3000, widths=(35, 75, 135, 255, 525), epochs=50,
+        gate_widths=(35, 75, 135, 255), gate_epochs=20, fashion_train=50000, fashion_val=10000, fashion_test=10000,
+        rnn_width=1035, rnn_epochs=50, rnn_nus=(0.02, 0.05, 0.1, 0.2, 0.4, 1.0), ablation_seeds=10, ablation_epochs=20,
+    ),
+}  # fmt: skip
