@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from . import scale as scales
+from .chapters import ROOT
 
 VERDICTS = ("shown", "not shown", "contradicted", "not judged at this scale")
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
@@ -123,6 +124,11 @@ def load(path: str | Path) -> list[Claim]:
     if doubles := sorted({i for i in ids if ids.count(i) > 1}):
         raise ValueError(f"{source}: duplicate id {', '.join(doubles)}")
     return claims
+
+
+def of(slug: str) -> list[Claim]:
+    """The claims of a chapter of this repository, `book/SLUG/claims.yaml`. Raises ValueError as `load`."""
+    return load(ROOT / "book" / slug / "claims.yaml")
 
 
 def digest(claims: list[Claim]) -> str:
