@@ -89,6 +89,7 @@ class Visit:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
         self.context.route("**/*", self._guard)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(15_000)
         self.page.on("response", self._weigh)
         self.page.on("requestfailed", lambda r: self.troubles.append(f"request failed: {r.url}"))
         self.page.on("pageerror", lambda e: self.troubles.append(f"script error: {e}"))
@@ -196,6 +197,7 @@ def test_every_slider_moves_the_picture_by_keyboard(visit, source):
         page.wait_for_function("([box, text]) => box.nextElementSibling.textContent === text", arg=[box, alts[-1]])
         total = counts[0] * (counts[1] if len(counts) == 2 else 1)
         assert len(seen) == total
+        assert all(alt.strip() for alt in alts), "a frame has no alt text"
         assert len(set(alts)) == total, "a slider moved and the alt text stayed"
         assert all(one != next_ for one, next_ in itertools.pairwise(pictures)), "the picture stayed"
     assert sorted(moved) == sorted(wanted), "a slider of the notebook is not on the page"
