@@ -115,6 +115,17 @@ def test_scoreboard_says_not_run_without_a_full_record(root):
     assert "[1 seed]" in text
 
 
+def test_cost_says_when_how_long_and_on_what(root):
+    made = record("done", "full", [judgement(key, "shown") for key in ("C1", "C2", "C3")])
+    made |= {"cost": {"wall_seconds": 90.0, "peak_memory_mb": 1234.0}, "hardware": {"cpu": "C", "cores": 2, "gpu": "G"}}
+    write(root / "results" / "full" / "done.json", made)
+    assert pages.cost("done", "full", root) == "full scale: 2026-12-01, 1.5 minutes, 1.2 GB of memory at most, on G"
+    made["hardware"]["gpu"] = None
+    write(root / "results" / "full" / "done.json", made)
+    assert pages.cost("done", "full", root).endswith("on C (2 cores)")
+    assert pages.cost("later", "full", root) == "full scale: not run"
+
+
 def test_unjudged_claim_shows_no_number():
     assert pages.result(judgement("C1", "not judged at this scale", estimate=None, interval=None)).split("\n\n") == [
         "[not judged at this scale]{.verdict .verdict-not-judged}",

@@ -50,15 +50,24 @@ def notebooks(slug: str, root: Path = ROOT) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def judged(slug: str, scale: str, root: Path = ROOT) -> dict[str, dict[str, Any]] | None:
-    """Return the judgements of a chapter's record by claim id, or None when there is no record at that scale."""
+def stored(slug: str, scale: str, root: Path = ROOT) -> dict[str, Any] | None:
+    """Return a chapter's record, or None when there is none at that scale."""
     path = root / "results" / scale / f"{slug}.json"
     if not path.is_file():
         return None
     record = records.load(path)
-    where = f"results/{scale}/{slug}.json"
     if (record["slug"], record["scale"]) != (slug, scale):
+        where = f"results/{scale}/{slug}.json"
         raise ValueError(f"{where} says that it is the record of {record['slug']} at scale {record['scale']}")
+    return record
+
+
+def judged(slug: str, scale: str, root: Path = ROOT) -> dict[str, dict[str, Any]] | None:
+    """Return the judgements of a chapter's record by claim id, or None when there is no record at that scale."""
+    record = stored(slug, scale, root)
+    if record is None:
+        return None
+    where = f"results/{scale}/{slug}.json"
     for entry in record["claims"]:
         if lacking := [name for name in JUDGED if name not in entry]:
             raise ValueError(f"{where}: a judged claim lacks {', '.join(lacking)}: {entry}")
@@ -67,6 +76,22 @@ def judged(slug: str, scale: str, root: Path = ROOT) -> dict[str, dict[str, Any]
     if set(found) != declared:
         raise ValueError(f"{where} judges {sorted(found)}, but claims.yaml declares {sorted(declared)}")
     return found
+
+
+def cost(slug: str, scale: str, root: Path = ROOT) -> str:
+    """Return when, how long, with how much memory and on what a chapter ran at one scale."""
+    record = stored(slug, scale, root)
+    if record is None:
+        return f"{scale} scale: not run"
+    spent, machine = record["cost"], record["hardware"]
+    parts = [record["date"]]
+    if "wall_seconds" in spent:
+        parts.append(f"{spent['wall_seconds'] / 60:.1f} minutes")
+    if "peak_memory_mb" in spent:
+        parts.append(f"{spent['peak_memory_mb'] / 1000:.1f} GB of memory at most")
+    on = machine.get("gpu") or machine.get("cpu")
+    cores = f" ({machine['cores']} cores)" if machine.get("cores") and not machine.get("gpu") else ""
+    return f"{scale} scale: {', '.join(parts)}" + (f", on {on}{cores}" if on else "")
 
 
 def badge(verdict: str, count: int | None = None) -> str:
@@ -166,7 +191,11 @@ def scoreboard(root: Path = ROOT) -> str:
             ours = [result(None if found is None else found[claim.id]) for found in columns]
             head = f"**{claim.id}** {claim.statement}\n\n[{claim.where}; {claim.metric}]{{.small}}"
             rows.append([head, claim.paper_value, *ours])
-        text.append(f"## {_linked_title(entry, root)}\n\n" + list_table(rows, "40 18 21 21", "scoreboard"))
+        spent = "; ".join(cost(entry["slug"], scale, root) for scale in SCALES)
+        text.append(
+            f"## {_linked_title(entry, root)}\n\n[{spent}]{{.small}}\n\n"
+            + list_table(rows, "40 18 21 21", "scoreboard")
+        )
     if not text:
         return "No chapter is finished yet.\n"
     return f"{totals(root)}\n\n" + "\n".join(text)
