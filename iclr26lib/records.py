@@ -185,3 +185,12 @@ def current(path: str | Path) -> dict[str, Any]:
     if record["digest"].get("code") != code_digest(record["slug"]):
         raise ValueError(f"{record['slug']} at {record['scale']} scale: the record is from another code version; run again")
     return record
+
+
+def at_full_scale(slug: str) -> list[dict[str, Any]] | None:
+    """The judged claims of the committed full-scale record, or None where the chapter was not run at that scale.
+
+    Raises ValueError when the record is malformed or from another code version.
+    """
+    path = ROOT / "results" / "full" / f"{slug}.json"
+    return current(path)["claims"] if path.is_file() else None

@@ -48,9 +48,10 @@ def t_interval(values, confidence: float = 0.95) -> Interval:
     mean, n = float(column.mean()), len(column)
     if n == 1:
         return Interval(mean, -np.inf, np.inf, n)
-    if np.ptp(column) == 0:
-        return Interval(mean, mean, mean, n)
-    low, high = stats.t.interval(confidence, n - 1, loc=mean, scale=stats.sem(column))
+    error = float(stats.sem(column))
+    if np.ptp(column) == 0 or error == 0:  # equal values, or a spread below the smallest float
+        return Interval(float(column[0]), float(column[0]), float(column[0]), n)
+    low, high = stats.t.interval(confidence, n - 1, loc=mean, scale=error)
     return Interval(mean, float(low), float(high), n)
 
 

@@ -3,6 +3,7 @@
 Every function takes plain arguments and returns JSON-able values, so that `resume.resumable` can keep finished arms.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ from ..seeding import device as pick
 from ..seeding import generator
 from . import baselines, tasks
 from .frame import binary_frame, random_frame
-from .method import desired_activations, forward, gate_threshold
-from .models import BEPMLP, LocalRuleMLP
+from .method import desired_activations, forward, gate_threshold, integer_only
+from .models import BEPMLP, GroupSchedule, LocalRuleMLP
 from .rnn import BEPRNN
 
 FRAMES = ("bef", "random")
@@ -71,16 +72,20 @@ def _outcome(net, split: tasks.Split, curve: list, start: float) -> dict[str, An
 def train_mlp(
     *, rule: str, task: dict[str, Any], seeds: Sequence[int], width: int, depth: int = 2, epochs: int, batch: int = 100,
     frame: str = "bef", group: int = 15, r: float = 0.5, nu: float | Sequence[float] = 0.2, p_r: float = 0.5,
+    init_std: float = 8, patience: int | None = None,
     window: str = "fan_in", lr: float = 3e-3, init: float = 0.1, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
     """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
 
     rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer and, with the local rule, for every layer.
-    group: wished group size (see `group_for`). nu: one gate, or one a run. window, lr, init: of QAT only.
+    group: wished group size (see `group_for`). nu: one gate, or one a run. init_std: spread of the first states.
+    patience: of the group schedule, which needs a single seed; None keeps the group. window, lr, init: of QAT only.
     curve: training error of every epoch, counted on the fly, a list of one number a seed. Raises ValueError for an unknown word.
     """
     if rule not in MLP_RULES:
         raise ValueError(f"unknown rule {rule!r}; known: {', '.join(MLP_RULES)}")
+    if patience is not None and (rule == "qat" or len(seeds) != 1):
+        raise ValueError(f"the group schedule needs a binary rule and one seed, got {rule!r} and {len(seeds)} seeds")
     split, seeds, where = load_task(task, seeds, device), list(seeds), pick(device)
     C, sizes = int(split.y.max()) + 1, [split.X.shape[-1]] + [width] * depth
     P = frames(frame, C, width, seeds, "top")
@@ -88,14 +93,16 @@ def train_mlp(
     if rule == "qat":
         net, fit = baselines.QATMLP(sizes, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
     else:
-        settings = {"group": group_for(width, group), "seed": seeds, "device": where}
+        settings = {"group": group_for(width, group), "init_std": init_std, "seed": seeds, "device": where}
         if rule == "local":
             settings["frames"] = [frames(frame, C, width, seeds, f"layer {i}") for i in range(depth - 1)]
         net = (BEPMLP if rule == "bep" else LocalRuleMLP)(sizes, P, **settings)
         fit = {"r": r, "nu": list(nu) if isinstance(nu, (list, tuple)) else nu, "p_r": p_r}
-    curve = []
+    curve, schedules = [], [] if patience is None else [GroupSchedule(layer, patience) for layer in net.layers]
     for _ in range(epochs):
         curve.append(net.fit_epoch(split.X, split.y, batch=batch, **fit))
+        for schedule in schedules:
+            schedule.step(1 - net.accuracy(split.X_val, split.y_val)[0])
     return _outcome(net, split, curve, start)
 
 
@@ -192,3 +199,52 @@ def gate_snapshots(
         z = zs[-1][i].flatten().tolist()
         shots.append({"z": z, "open": gate.float().mean().item(), "sample": sample, "accuracy": accuracy[i]})
     return shots
+
+
+def merged(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Runs of one seed each as one run: lists joined, seconds summed."""
+    joined = {key: [v for run in runs for v in run[key]] for key in ("test", "validation", "train")}
+    curve = [[v for epoch in epochs for v in epoch] for epochs in zip(*(run["curve"] for run in runs), strict=True)]
+    return {**joined, "curve": curve, "seconds": sum(run["seconds"] for run in runs)}
+
+
+def inexact_entries(*, task: dict[str, Any], seed: int, width: int, batches: int = 3, batch: int = 100, **settings) -> int:
+    """Entries of H that differ after some updates between the fast path and `integer_only()`, reinforcement included.
+
+    settings: r, nu and p_r. The block raises TypeError on any float operation, so that 0 means: exact, and no float.
+    """
+    split = load_task(task, [seed], "cpu")
+    X, y, p_r = split.X[0], split.y[0], settings.pop("p_r", 0.5)
+    P = frames("bef", int(y.max()) + 1, width, [seed], "top")[0]
+    nets = [BEPMLP([X.shape[-1], width, width], P, group=group_for(width, 15), seed=seed) for _ in range(2)]
+    for net, guard in zip(nets, (contextlib.nullcontext, integer_only), strict=True):
+        with guard():
+            for start in range(0, batches * batch, batch):
+                net.fit_batch(X[start : start + batch], y[start : start + batch], **settings)
+                net.reinforce(p_r)
+    return sum(int((a.H != b.H).sum()) for a, b in zip(nets[0].layers, nets[1].layers, strict=True))
+
+
+def chosen_gate(validation: Sequence[Sequence[float]], test: Sequence[Sequence[float]], allowed: Sequence[int]) -> list[float]:
+    """Test accuracy, one a seed, at the allowed gate that validates best on that seed (the first of equals).
+
+    validation, test: (gates, seeds). allowed: row numbers. Raises ValueError when none is allowed.
+    """
+    if not allowed:
+        raise ValueError("no gate is allowed")
+    seeds = range(len(test[0]))
+    return [test[max(allowed, key=lambda g, s=s: validation[g][s])][s] for s in seeds]
+
+
+def sufficient_gate(nus: Sequence[float], validation: Sequence[Sequence[float]], share: float = 0.9) -> list[float]:
+    """log2 of the smallest gate above 0 that reaches `share` of a seed's best validation accuracy, one a seed.
+
+    nus: ascending. validation: (gates, seeds). Raises ValueError for share outside (0, 1] or gates that do not ascend.
+    """
+    if not 0 < share <= 1 or list(nus) != sorted(nus):
+        raise ValueError(f"need share in (0, 1] and ascending gates, got {share} and {list(nus)}")
+    found = []
+    for s in range(len(validation[0])):
+        best = max(row[s] for row in validation)
+        found.append(math.log2(next(nu for nu, row in zip(nus, validation, strict=True) if nu > 0 and row[s] >= share * best)))
+    return found

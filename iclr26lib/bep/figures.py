@@ -74,8 +74,7 @@ def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
         gate = np.array(shot["sample"]["gate"][:show])
         bits = np.array(values if values is not None else shot["sample"]["top"])[:show]
         cells = (bits[None] + 1) / 2 if values is not None else np.where(gate, (bits + 1) / 2, np.nan)[None]
-        colours = plt.get_cmap("gray").copy()
-        colours.set_bad("#9CC9E8")
+        colours = plt.get_cmap("gray").with_extremes(bad="#9CC9E8")
         right.imshow(cells, cmap=colours, vmin=0, vmax=1, aspect="auto", extent=(0, show, 2 - i + 0.15, 2 - i + 0.85))
     right.set_yticks([2.5, 1.5, 0.5], [name for name, _ in rows])
     right.set(xlim=(0, show), ylim=(0, 3), xlabel=f"neuron (first {show}); black −1, white +1, blue: gate shut")
@@ -90,6 +89,21 @@ def gate_alt(width: int, nu: float, shot: dict[str, Any]) -> str:
         f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the pre-activation "
         f"and lets {shot['open']:.0%} of the top layer's targets through; test accuracy {shot['accuracy']:.1%}."
     )
+
+
+def gate_overview(shots: dict[tuple[int, float], dict[str, Any]]) -> Figure:
+    """Share of targets that pass and test accuracy against the gate, a line a width. shots: (width, nu) -> snapshot."""
+    fig, (left, right) = plt.subplots(1, 2)
+    widths = sorted({width for width, _ in shots})
+    for width, marker, colour in zip(widths, "osv^D", (style.SKY, style.BLUE, style.VERMILION, style.BLACK), strict=False):
+        nus = sorted(nu for w, nu in shots if w == width)
+        for ax, what in ((left, "open"), (right, "accuracy")):
+            ax.plot(nus, [100 * shots[width, nu][what] for nu in nus], marker=marker, color=colour, label=f"K = {width}")
+    for ax, label in ((left, "targets that pass, %"), (right, "test accuracy, %")):
+        ax.set_xscale("log")
+        ax.set(xlabel="gate ν", ylabel=label, ylim=(0, None))
+    left.legend(loc="lower right")
+    return fig
 
 
 def _points(ax, x: float, values: Sequence[float], colour: str, marker: str = "o", label: str | None = None) -> None:

@@ -84,6 +84,28 @@ def best(case: str) -> dict[str, float]:
     return dict(max(TUNED[case], key=lambda tried: tried[1])[0])
 
 
+def for_width(case: str, width: int) -> dict[str, float]:
+    """`best` of a case named with "{}" in place of the width, at the widest tuned width that is not above `width`.
+
+    Raises ValueError when no width was tuned.
+    """
+    from .tuned import TUNED
+
+    tuned_widths = [w for w in range(1, width + 1) if case.format(w) in TUNED]
+    if not tuned_widths:
+        raise ValueError(f"{case!r} was tuned for no width up to {width}")
+    return best(case.format(tuned_widths[-1]))
+
+
+def for_rnn(task: str, arm: str, width: int) -> dict[str, float]:
+    """Settings of an RNN arm; at another width than the tuned one, BEP takes the paper's gate and margin.
+
+    Raises ValueError for an unknown task or arm.
+    """
+    found = best(f"{task} {arm}")
+    return {"r": 0.5, "nu": 0.05} if arm == "bep" and width > 135 else found
+
+
 def main(pattern: str = "") -> None:
     """Try every case whose name contains `pattern`, and keep the others' entries; without a pattern, all that lack one."""
     from . import tuned
