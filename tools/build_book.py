@@ -36,6 +36,7 @@ def build(root: Path = ROOT, fresh: bool = False) -> tuple[int, str]:
         raise ValueError("jupyter-book is missing: pip install -r requirements-book.txt")
     if fresh or _read(root / LAYOUT) != digest(root, LAYOUT_FILES):
         shutil.rmtree(root / "_build", ignore_errors=True)
+    made_of = {name: digest(root, files) for name, files in ((LAYOUT, LAYOUT_FILES), (INPUTS, INPUT_FILES))}
     program = "from jupyter_book.cli.main import main; main()"
     options = ["--warningiserror", "--keep-going", "--quiet"]
     command = [sys.executable, "-c", program, "build", str(root), *options]
@@ -43,8 +44,8 @@ def build(root: Path = ROOT, fresh: bool = False) -> tuple[int, str]:
     if done.returncode:
         shutil.rmtree(root / "_build", ignore_errors=True)
     else:
-        (root / LAYOUT).write_text(digest(root, LAYOUT_FILES))
-        (root / INPUTS).write_text(digest(root, INPUT_FILES))
+        for name, value in made_of.items():
+            (root / name).write_text(value)
     return done.returncode, COLOUR.sub("", done.stdout)
 
 

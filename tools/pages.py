@@ -194,7 +194,7 @@ def scoreboard(root: Path = ROOT) -> str:
         spent = "; ".join(cost(entry["slug"], scale, root) for scale in SCALES)
         text.append(
             f"## {_linked_title(entry, root)}\n\n[{spent}]{{.small}}\n\n"
-            + list_table(rows, "40 18 21 21", "scoreboard")
+            + list_table(rows, "36 18 23 23", "scoreboard")
         )
     if not text:
         return "No chapter is finished yet.\n"
