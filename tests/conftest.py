@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import new_chapter, outputs
+
 os.environ.update({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"})
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -70,7 +72,11 @@ _ = (folder / "toy.json").write_text(json.dumps(record))
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one chapter, `toy`, whose notebooks run in a second and whose evidence writes a record."""
-    root = tmp_path / "repository"
+    monkeypatch.delenv("ICLR26_RUNS", raising=False)
+    return _write_toy(tmp_path / "repository")
+
+
+def _write_toy(root: Path) -> Path:
     here = Path(__file__).resolve().parents[1]
     (root / "iclr26lib").mkdir(parents=True)
     for name in ("chapters", "digest"):
@@ -83,8 +89,24 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "claims.yaml").write_text("chapter: toy\nclaims: []\n")
     (folder / "idea.py").write_text(IDEA)
     (folder / "evidence.py").write_text(EVIDENCE)
-    monkeypatch.delenv("ICLR26_RUNS", raising=False)
     return root
+
+
+@pytest.fixture(scope="session")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy repository with its outputs made, once for all; tests take copies."""
+    root = _write_toy(tmp_path_factory.mktemp("executed") / "repository")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ICLR26_RUNS", raising=False)
+        assert outputs.main([], root) == 0
+    return root
+
+
+@pytest.fixture
+def built(executed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A toy repository of one's own with its outputs made."""
+    monkeypatch.delenv("ICLR26_RUNS", raising=False)
+    return Path(shutil.copytree(executed, tmp_path / "repository"))
 
 
 @pytest.fixture(scope="session")
@@ -106,10 +128,10 @@ def template(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 
 def _lay_down(root: Path) -> None:
-    from tools import new_chapter, outputs
-
     here = Path(__file__).resolve().parents[1]
     unwanted = shutil.ignore_patterns(".*", "_build", "runs", "_static", "_generated", "__pycache__", "earthse*")
     shutil.copytree(here, root, ignore=unwanted)
-    assert new_chapter.main("earthse", root) == 0
-    assert outputs.main(["--chapter", "earthse"], root) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ICLR26_RUNS", raising=False)
+        assert new_chapter.main("earthse", root) == 0
+        assert outputs.main(["--chapter", "earthse"], root) == 0

@@ -10,13 +10,6 @@ import pytest
 from tools import notebooks, outputs, promote
 
 
-@pytest.fixture
-def built(scratch: Path) -> Path:
-    """The scratch repository with its outputs made."""
-    assert outputs.main([], scratch) == 0
-    return scratch
-
-
 def stored(root: Path, name: str = "idea") -> Path:
     return root / "book" / "toy" / f"{name}.ipynb"
 

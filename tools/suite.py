@@ -15,7 +15,7 @@ from pathlib import Path
 
 from iclr26lib.chapters import ROOT
 
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 PAIR = ["-n", "2", "--dist", "loadscope"]
 LATER = ["tests/test_papermill.py", "tests/test_book.py"]
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=180", "--nbval-kernel-startup-timeout=120"]
