@@ -52,7 +52,9 @@ class Exercise:
             if _same(_answers(mistake.fn, self.probes()), got):
                 raise WrongAnswer(f"{self.id}: {name}. {mistake.message}")
         first = next(i for i, (a, b) in enumerate(zip(wanted, got, strict=True)) if not _same([a], [b]))
-        raise WrongAnswer(f"{self.id}: probe {first} should give {_short(wanted[first])}, yours gives {_short(got[first])}")
+        raise WrongAnswer(
+            f"{self.id}: probe {first} should give {_short(wanted[first])}, yours gives {_short(got[first])}"
+        )
 
 
 def _answers(fn: Callable, probes: Sequence[tuple]) -> list[Any]:

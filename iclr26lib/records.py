@@ -31,7 +31,7 @@ KEYS = {
 
 
 def runs_folder() -> Path:
-    """Where a run leaves its files: $ICLR26_RUNS, else `runs/` of the repository, else `runs/` of the current folder."""
+    """Where a run leaves its files: $ICLR26_RUNS, else `runs/` of the repository, else of the current folder."""
     if folder := os.environ.get("ICLR26_RUNS"):
         return Path(folder)
     return (ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()) / "runs"
@@ -183,7 +183,9 @@ def current(path: str | Path) -> dict[str, Any]:
     """`load`, and refuse a record that another version of the code or of the claims made (ValueError)."""
     record = load(path)
     if record["digest"].get("code") != code_digest(record["slug"]):
-        raise ValueError(f"{record['slug']} at {record['scale']} scale: the record is from another code version; run again")
+        raise ValueError(
+            f"{record['slug']} at {record['scale']} scale: the record is from another code version; run again"
+        )
     return record
 
 

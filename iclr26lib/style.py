@@ -96,7 +96,9 @@ def claims_table(claims: Sequence[Any]) -> Table:
     )
 
 
-def ledger_table(claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: Sequence[dict[str, Any]] | None = None) -> Table:
+def ledger_table(
+    claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: Sequence[dict[str, Any]] | None = None
+) -> Table:
     """The ledger: paper's value, ours, the judged interval, seeds and verdict; full scale beside it, or "not run".
 
     claims: as declared. judged: `record["claims"]` of this run. full: the same of the full-scale record, or None.

@@ -91,7 +91,10 @@ def test_worked_backward_pass(nu):
     _, zs = method.forward(net.layers, A0)
     target = P[[1]]
     assert method.matmul(target, net.layers[1].W).tolist() == [[-3, -1, -1]]
-    assert [t.tolist() for t in method.desired_activations(net.layers, zs, target, nu)] == [[[-1, -1, -1]], [[-1, -1, 1]]]
+    assert [t.tolist() for t in method.desired_activations(net.layers, zs, target, nu)] == [
+        [[-1, -1, -1]],
+        [[-1, -1, 1]],
+    ]
 
 
 @pytest.mark.equation("bep", "mask")
@@ -141,7 +144,9 @@ def test_lemma_1_by_brute_force(seed):
     z = torch.where(gate, 0, 7).int()[None]
     zs, layers = [z, z], [layer, layer]
     rule = method.desired_activations(layers, zs, b[None], 0)[0][0]
-    scores = {a: int(((gate * b).int() @ layer.W.int() @ torch.tensor(a).int())) for a in itertools.product((-1, 1), repeat=7)}
+    scores = {
+        a: int((gate * b).int() @ layer.W.int() @ torch.tensor(a).int()) for a in itertools.product((-1, 1), repeat=7)
+    }
     best = max(scores.values())
     assert scores[tuple(rule.tolist())] == best
     if int(gate.sum()) % 2:
@@ -167,7 +172,7 @@ def test_update_is_the_sum_over_samples_of_outer_products():
     method.update_(layer, target, a, mask)
     for m in range(11):
         before += 2 * torch.outer((mask[m] * target[m]).int(), a[m].int())
-    assert (layer.H == before).all()
+    assert (before == layer.H).all()
 
 
 def test_state_is_clipped_to_its_bits():
@@ -285,7 +290,9 @@ def test_packed_bits_equal_the_fast_path(group):
     for start in range(0, 300, 50):
         x, labels = X[start : start + 50], y[start : start + 50]
         net.fit_batch(x, labels, r=0.5, nu=0.4)
-        fired = bits.train_step(H, bits.pack(x.numpy()), labels.numpy(), rho.numpy(), 8, limits, group, (-(2**15), 2**15 - 1))
+        fired = bits.train_step(
+            H, bits.pack(x.numpy()), labels.numpy(), rho.numpy(), 8, limits, group, (-(2**15), 2**15 - 1)
+        )
         assert fired.any()
     assert all((h == layer.H.numpy()).all() for h, layer in zip(H, net.layers, strict=True))
 

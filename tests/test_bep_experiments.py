@@ -38,7 +38,9 @@ def test_exactness_is_measured_and_can_fail(monkeypatch):
     assert experiments.inexact_entries(**arguments) == 0
     real = experiments.BEPMLP.reinforce
     calls = []
-    monkeypatch.setattr(experiments.BEPMLP, "reinforce", lambda net, p: calls.append(1) or (real(net, p) if len(calls) > 2 else None))
+    monkeypatch.setattr(
+        experiments.BEPMLP, "reinforce", lambda net, p: calls.append(1) or (real(net, p) if len(calls) > 2 else None)
+    )
     assert experiments.inexact_entries(**arguments) > 0
 
 

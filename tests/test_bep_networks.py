@@ -33,7 +33,7 @@ def test_one_step_of_time_is_a_two_layer_network():
     for _ in range(3):
         net.fit_batch(X, y, r=0.5, nu=0.3)
         mlp.fit_batch(flat, y, r=0.5, nu=0.3)
-    assert (mlp.layers[0].H == torch.cat([net.xs.H, net.ss.H], -1)).all()
+    assert (torch.cat([net.xs.H, net.ss.H], -1) == mlp.layers[0].H).all()
     assert (mlp.layers[1].H == net.sy.H).all()
 
 
@@ -145,7 +145,7 @@ def test_equal_memory_width():
 def test_random_prototypes_flip_as_often_as_they_say():
     X, y, P = coding.random_prototypes(2000, 200, 4, 0.3, rng())
     assert torch.bincount(y).tolist() == [500] * 4
-    assert float((X != P[y]).float().mean()) == pytest.approx(0.3, abs=0.005)
+    assert float((P[y] != X).float().mean()) == pytest.approx(0.3, abs=0.005)
     again, _, Q = coding.random_prototypes(40, 200, 4, 0.3, rng(1), P)
     assert (Q == P).all()
     assert again.shape == (40, 200)
@@ -190,10 +190,18 @@ def test_a_gate_sweep_in_one_call_equals_single_calls():
     assert swept["test"] == single
 
 
+def layer():
+    return method.BinaryLayer(3, 3, 1, generators=rng())
+
+
+def net(kind=models.BEPMLP):
+    return kind([3, 3], pm1(2, 3), group=1)
+
+
 BAD = {
-    "float batch": (TypeError, lambda: method.forward([method.BinaryLayer(3, 3, 1, generators=rng())], torch.ones(2, 3))),
-    "value 0": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1).logits(torch.zeros(2, 3, dtype=torch.int8))),
-    "width": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1).logits(pm1(2, 4))),
+    "float batch": (TypeError, lambda: method.forward([layer()], torch.ones(2, 3))),
+    "value 0": (ValueError, lambda: net().logits(torch.zeros(2, 3, dtype=torch.int8))),
+    "width": (ValueError, lambda: net().logits(pm1(2, 4))),
     "label": (ValueError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0, 3]), 0.5, 9)),
     "label dtype": (TypeError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0.0, 1.0]), 0.5, 9)),
     "r": (ValueError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0, 1]), 0, 9)),
@@ -207,18 +215,18 @@ BAD = {
     "prototype width": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 5), group=1)),
     "float prototypes": (TypeError, lambda: models.BEPMLP([3, 3], torch.ones(2, 3), group=1)),
     "one size": (ValueError, lambda: models.BEPMLP([3], pm1(2, 3), group=1)),
-    "batch": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1).fit_epoch(pm1(4, 3), torch.zeros(4).long(), batch=5)),
-    "X and y": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1).fit_epoch(pm1(4, 3), torch.zeros(3).long(), batch=2)),
+    "batch": (ValueError, lambda: net().fit_epoch(pm1(4, 3), torch.zeros(4).long(), batch=5)),
+    "X and y": (ValueError, lambda: net().fit_epoch(pm1(4, 3), torch.zeros(3).long(), batch=2)),
     "local frames": (ValueError, lambda: models.LocalRuleMLP([3, 3, 3], pm1(2, 3), group=1, frames=[])),
-    "patience": (ValueError, lambda: models.GroupSchedule(method.BinaryLayer(3, 3, 1, generators=rng()), 0)),
-    "p": (ValueError, lambda: method.reinforce_(method.BinaryLayer(3, 3, 1, generators=rng()), 1.2, rng())),
+    "patience": (ValueError, lambda: models.GroupSchedule(layer(), 0)),
+    "p": (ValueError, lambda: method.reinforce_(layer(), 1.2, rng())),
     "error rate": (ValueError, lambda: method.reinforcement_probability(0.5, 10, 1.5)),
     "frame classes": (ValueError, lambda: frame.binary_frame(1, 5, generator=rng())),
     "frame alpha": (ValueError, lambda: frame.binary_frame(3, 5, alpha=-1, generator=rng())),
     "frame cost": (ValueError, lambda: frame.frame_cost(torch.zeros(3, 4))),
     "pack floats": (TypeError, lambda: bits.pack(np.ones((2, 3)))),
     "pack zeros": (ValueError, lambda: bits.pack(np.zeros((2, 3), int))),
-    "xnor widths": (ValueError, lambda: bits.xnor_dot(bits.pack(np.ones((1, 3), int)), bits.pack(np.ones((1, 4), int)))),
+    "xnor widths": (ValueError, lambda: bits.xnor_dot(*(bits.pack(np.ones((1, K), int)) for K in (3, 4)))),
     "prototype count": (ValueError, lambda: coding.random_prototypes(7, 5, 2, 0.1, rng())),
     "flip chance": (ValueError, lambda: coding.random_prototypes(8, 5, 2, 0.7, rng())),
     "thermometer NaN": (ValueError, lambda: coding.thermometer([[1.0], [float("nan")]], 2)),
@@ -228,7 +236,7 @@ BAD = {
     "lr": (ValueError, lambda: baselines.QATMLP([3, 3], pm1(2, 3), lr=0)),
     "rnn batch norm": (ValueError, lambda: baselines.QATRNN(3, 3, 3, pm1(2, 3), window="batch_norm")),
     "rnn group": (ValueError, lambda: rnn.BEPRNN(3, 4, 4, pm1(2, 4), group=3)),
-    "no rule": (TypeError, lambda: models.BinaryMLP([3, 3], pm1(2, 3), group=1).fit_batch(pm1(2, 3), torch.zeros(2).long(), r=1, nu=1)),
+    "no rule": (TypeError, lambda: net(models.BinaryMLP).fit_batch(pm1(2, 3), torch.zeros(2).long(), r=1, nu=1)),
     "task rule": (ValueError, lambda: experiments.train_mlp(rule="sgd", task={}, seeds=[0], width=3, epochs=1)),
     "task frame": (ValueError, lambda: experiments.frames("etf", 3, 5, [0], "top")),
     "series": (ValueError, lambda: tasks.series("gun_point", 0, width=5, bits=2)),

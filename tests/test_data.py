@@ -39,7 +39,15 @@ def test_parse_ts():
     assert y.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("text", ["@data\n1:a\n", "@classLabel true a\n@data\n", "@classLabel true a\n@data\n1,x:a\n", "@classLabel true a\n@data\n1:z\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@data\n1:a\n",
+        "@classLabel true a\n@data\n",
+        "@classLabel true a\n@data\n1,x:a\n",
+        "@classLabel true a\n@data\n1:z\n",
+    ],
+)
 def test_malformed_ts(text):
     with pytest.raises(data.DataError, match=r"\.ts file"):
         series.parse_ts(text)

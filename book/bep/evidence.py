@@ -29,7 +29,6 @@ overrides = {}
 from dataclasses import asdict
 
 import numpy as np
-from IPython.display import Markdown
 
 from iclr26lib import claims, records, resume, seeding, style
 from iclr26lib import scale as scales
@@ -105,8 +104,22 @@ train_mlp = resume.resumable("bep", experiments.train_mlp)
 train_rnn = resume.resumable("bep", experiments.train_rnn)
 float_models = resume.resumable("bep", experiments.float_models)
 
-task = {"name": "prototypes", "n": preset.n_train, "n_test": preset.n_test, "D": preset.input_bits, "C": 10, "p": preset.flip}
-mlp = {"task": task, "seeds": seeds, "depth": preset.depth, "epochs": preset.epochs, "batch": preset.batch, "device": device}
+task = {
+    "name": "prototypes",
+    "n": preset.n_train,
+    "n_test": preset.n_test,
+    "D": preset.input_bits,
+    "C": 10,
+    "p": preset.flip,
+}
+mlp = {
+    "task": task,
+    "seeds": seeds,
+    "depth": preset.depth,
+    "epochs": preset.epochs,
+    "batch": preset.batch,
+    "device": device,
+}
 cells, qat = {}, {}
 for width in preset.widths:
     cells[width] = {
@@ -117,7 +130,9 @@ for width in preset.widths:
         for frame in experiments.FRAMES
     }
     qat[width] = {
-        window: train_mlp(rule="qat", window=window, width=width, **tuning.for_width(f"prototypes {{}} qat {window}", width), **mlp)
+        window: train_mlp(
+            rule="qat", window=window, width=width, **tuning.for_width(f"prototypes {{}} qat {window}", width), **mlp
+        )
         for window in ("one", "fan_in", "batch_norm")
     }
     print("width", width, "done")
@@ -131,7 +146,11 @@ floats = float_models(
 clothes = {"name": "fashion", "n": preset.fashion_train, "n_val": preset.fashion_val, "n_test": preset.fashion_test}
 fashion = {
     rule: train_mlp(
-        rule=rule, frame=frame, width=preset.fashion_width, **tuning.best(f"fashion 35 {rule} {frame}"), **mlp | {"task": clothes}
+        rule=rule,
+        frame=frame,
+        width=preset.fashion_width,
+        **tuning.best(f"fashion 35 {rule} {frame}"),
+        **mlp | {"task": clothes},
     )
     for rule, frame in (("bep", "bef"), ("local", "random"))
 }
@@ -154,7 +173,14 @@ gates = {}
 for width in preset.gate_widths:
     settings = {k: v for k, v in tuning.for_width("prototypes {} bep bef", width).items() if k != "nu"}
     gates[width] = swept(
-        train_mlp, preset.gate_nus, rule="bep", task=task, width=width, epochs=preset.gate_epochs, batch=preset.batch, **settings
+        train_mlp,
+        preset.gate_nus,
+        rule="bep",
+        task=task,
+        width=width,
+        epochs=preset.gate_epochs,
+        batch=preset.batch,
+        **settings,
     )
     print("gate study, width", width, "done")
 
@@ -216,7 +242,8 @@ figures.two_by_two(cells)
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Random Prototypes: BEP, the local rule as published, and three versions of QAT; lines: float models. Small marks are seeds.", "name": "bep-methods"}, "image": {"alt": "Test accuracy by hidden width. QAT with a window of 1 lies lowest. QAT with a window of the spread of the pre-activation, and with batch norm, lie highest among the binary networks. Logistic regression lies above all binary networks."}}
 figures.methods(
     {
-        w: {"bep": cells[w]["bep bef"]["test"], "local": cells[w]["local random"]["test"]} | {k: v["test"] for k, v in qat[w].items()}
+        w: {"bep": cells[w]["bep bef"]["test"], "local": cells[w]["local random"]["test"]}
+        | {k: v["test"] for k, v in qat[w].items()}
         for w in preset.widths
     },
     floats,
@@ -237,7 +264,9 @@ tables = {
     f"MLP, K = {w}": (preset.gate_nus, np.array(g["test"]), experiments.gate_units(1, w)) for w, g in gates.items()
 } | {
     f"RNN, {figures.TASKS[t]}": (
-        preset.rnn_nus, np.array(g["test"]), experiments.gate_units(1, preset.rnn_width, 2 * preset.rnn_width)
+        preset.rnn_nus,
+        np.array(g["test"]),
+        experiments.gate_units(1, preset.rnn_width, 2 * preset.rnn_width),
     )
     for t, g in rnn_gates.items()
 }
@@ -254,9 +283,19 @@ figures.rnn_arms({t: {arm: run["test"] for arm, run in arms.items()} for t, arms
 
 # %% tags=["hide-input"]
 style.Table(
-    ["Fashion-MNIST, two hidden layers", "test accuracy, mean over seeds", "on the training images", "seconds for all seeds"],
     [
-        (figures.NAMES[k], style.number(np.mean(v["test"]), "accuracy"), style.number(np.mean(v["train"]), "accuracy"), f"{v['seconds']:.0f}")
+        "Fashion-MNIST, two hidden layers",
+        "test accuracy, mean over seeds",
+        "on the training images",
+        "seconds for all seeds",
+    ],
+    [
+        (
+            figures.NAMES[k],
+            style.number(np.mean(v["test"]), "accuracy"),
+            style.number(np.mean(v["train"]), "accuracy"),
+            f"{v['seconds']:.0f}",
+        )
         for k, v in fashion.items()
     ],
 )
@@ -294,7 +333,8 @@ measurements = {
     "C3a": pair(cells[second]["bep bef"]["test"], cells[second]["local bef"]["test"]),
     "C3b": pair(cells[second]["local bef"]["test"], cells[second]["local random"]["test"]),
     "C4a": pair(
-        experiments.chosen_gate(gates[narrow]["validation"], gates[narrow]["test"], inner), gates[narrow]["test"][open_mlp]
+        experiments.chosen_gate(gates[narrow]["validation"], gates[narrow]["test"], inner),
+        gates[narrow]["test"][open_mlp],
     ),
     "C4b": pair(
         experiments.chosen_gate(rnn_gates[vowels]["validation"], rnn_gates[vowels]["test"], lower),
@@ -346,7 +386,10 @@ style.Table(
     [
         ("wall time of all runs above", f"{record['cost']['wall_seconds']:.0f} s"),
         ("peak memory of the process", f"{record['cost']['peak_memory_mb']:.0f} MB"),
-        ("processor", f"{record['hardware']['cpu']}, {record['hardware']['cores']} cores, GPU: {record['hardware']['gpu']}"),
+        (
+            "processor",
+            f"{record['hardware']['cpu']}, {record['hardware']['cores']} cores, GPU: {record['hardware']['gpu']}",
+        ),
     ],
 )
 

@@ -121,7 +121,12 @@ style.source(method.triggered)
 
 # %%
 # NBVAL_CHECK_OUTPUT
-print("margin", (logits[0, 1] - logits[0, 0]).item(), " asks for an update:", bep.triggered(logits, label, r=0.5, K=3).item())
+print(
+    "margin",
+    (logits[0, 1] - logits[0, 0]).item(),
+    " asks for an update:",
+    bep.triggered(logits, label, r=0.5, K=3).item(),
+)
 
 # %% [markdown]
 # ### 3. The binary chain rule
@@ -207,7 +212,7 @@ gen = seeding.generator(seed, "no floats")
 X, y, patterns = bep.random_prototypes(600, 63, 3, 0.3, gen)
 net = bep.BEPMLP([63, 15, 15], bep.binary_frame(3, 15, generator=gen), group=5, seed=seed)
 mistakes = []
-for epoch in range(8):
+for _epoch in range(8):
     wrong = 0
     with bep.integer_only():
         for x, labels in net.batches(X, y, 50):
@@ -242,7 +247,14 @@ style.source(bits.xnor_dot)
 states = [layer.H.numpy().copy() for layer in net.layers]
 limits = [bep.gate_threshold(0.4, layer.fan_in) for layer in net.layers]
 fired = bits.train_step(
-    states, bep.pack(X[:50].numpy()), y[:50].numpy(), net.P.numpy(), margin=8, limits=limits, group=5, clip=net.layers[0].limits
+    states,
+    bep.pack(X[:50].numpy()),
+    y[:50].numpy(),
+    net.P.numpy(),
+    margin=8,
+    limits=limits,
+    group=5,
+    clip=net.layers[0].limits,
 )
 net.fit_batch(X[:50], y[:50], r=0.5, nu=0.4)
 print("same state:", all((s == layer.H.numpy()).all() for s, layer in zip(states, net.layers, strict=True)))
@@ -260,7 +272,7 @@ test_images, test_clothes = data.fashion_mnist_small("test")
 
 P = bep.binary_frame(10, 75, generator=seeding.generator(seed, "frame"))
 net = bep.BEPMLP([784, 75, 75], P, group=15, seed=seed)
-for epoch in range(preset.epochs):
+for _epoch in range(preset.epochs):
     error = net.fit_epoch(X, y, r=0.5, nu=0.5, p_r=0.5, batch=100)
     assert 0 <= error <= 1
 accuracy = net.accuracy(bep.median_binarize(test_images), torch.tensor(test_clothes))
@@ -284,7 +296,14 @@ print(f"training error {error:.1%}, test accuracy {accuracy:.1%}, {len(X)} image
 # hurts?
 
 # %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "The gate of one width, from shut to open: share of targets let through and test accuracy. The interactive figure below shows what happens inside.", "name": "bep-gate-overview"}, "image": {"alt": "Two rising curves against the gate for each of several hidden widths: the share of targets that pass, and the test accuracy, which starts near chance where hardly a target passes and flattens when most do."}}
-live = {"name": "prototypes", "n": preset.live_train, "n_test": preset.n_test, "D": preset.input_bits, "C": 10, "p": preset.flip}
+live = {
+    "name": "prototypes",
+    "n": preset.live_train,
+    "n_test": preset.n_test,
+    "D": preset.input_bits,
+    "C": 10,
+    "p": preset.flip,
+}
 shots = {}
 for K in preset.live_widths:
     found = experiments.gate_snapshots(task=live, seed=seed, width=K, nus=preset.live_nus, epochs=preset.live_epochs)

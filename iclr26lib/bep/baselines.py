@@ -1,19 +1,19 @@
 """What BEP is compared with: quantisation-aware training with the straight-through estimator (STE), and float models.
 
 The QAT networks have the very form of BEP's: binary weights and activations, sign(0) = +1, scores P a_L with the same
-fixed prototypes. Only training differs: float latent weights in [-1, 1], Adam, cross-entropy, and the STE's backward pass.
+fixed prototypes. Only training differs: float latent weights in [-1, 1], Adam, cross-entropy, the STE's backward pass.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .training import BinaryNetwork, Seeds, generators
 from .method import binary, checked_labels, per_run
+from .training import BinaryNetwork, Seeds, generators
 
 WINDOWS = ("one", "fan_in", "batch_norm")
 
@@ -50,7 +50,9 @@ class QATMLP:
     of another width.
     """
 
-    def __init__(self, sizes: Sequence[int], P: Tensor, *, window="fan_in", lr=3e-3, init=0.1, seed: Seeds = 0, device="cpu"):
+    def __init__(
+        self, sizes: Sequence[int], P: Tensor, *, window="fan_in", lr=3e-3, init=0.1, seed: Seeds = 0, device="cpu"
+    ):
         if window not in WINDOWS:
             raise ValueError(f"unknown window {window!r}; known: {', '.join(WINDOWS)}")
         if not (lr > 0 and 0 < init <= 1):
@@ -58,7 +60,7 @@ class QATMLP:
         self.window, self.P = window, binary(P, "P", sizes[-1]).float().to(device)
         self.net, self.training = BinaryNetwork(seed), True
         start = generators(seed, "qat init")
-        shapes = zip(sizes, sizes[1:], strict=False)
+        shapes = itertools.pairwise(sizes)
         draws = [per_run(start, lambda g, s=(o, i): torch.rand(*s, generator=g) * 2 - 1) for i, o in shapes]
         self.weights = [nn.Parameter((d * init).to(device)) for d in draws]
         self.latent = self.weights
@@ -171,17 +173,20 @@ def equal_memory_width(sizes: Sequence[int], classes: int) -> int:
 
     Raises ValueError when not even one unit fits.
     """
-    budget, hidden = sum(i * o for i, o in zip(sizes, sizes[1:], strict=False)) / 2, len(sizes) - 1
+    budget, hidden = sum(i * o for i, o in itertools.pairwise(sizes)) / 2, len(sizes) - 1
     fits = [K for K in range(1, max(sizes) + 1) if sizes[0] * K + (hidden - 1) * K * K + K * classes <= budget]
     if not fits:
         raise ValueError(f"no float MLP fits into the memory of binary sizes {list(sizes)}")
     return fits[-1]
 
 
-def float_mlp(sizes: Sequence[int], X, y, X_test, y_test, *, lr=1e-3, alpha=1e-4, epochs=12, batch=100, seed=0) -> float:
+def float_mlp(
+    sizes: Sequence[int], X, y, X_test, y_test, *, lr=1e-3, alpha=1e-4, epochs=12, batch=100, seed=0
+) -> float:
     """Test accuracy of scikit-learn's float MLP of equal training-state memory, same epochs and batch as BEP.
 
-    sizes: of the binary net. X (N, K_0), y (N,): int tensors. lr: Adam's step. alpha: L2 penalty. Raises ValueError when nothing fits into the memory.
+    sizes: of the binary net. X (N, K_0), y (N,): int tensors. lr: Adam's step. alpha: L2 penalty.
+    Raises ValueError when nothing fits into the memory.
     """
     import warnings
 
@@ -199,5 +204,11 @@ def float_mlp(sizes: Sequence[int], X, y, X_test, y_test, *, lr=1e-3, alpha=1e-4
 
 
 __all__ = [
-    "WINDOWS", "QATMLP", "QATRNN", "equal_memory_width", "float_mlp", "logistic_regression", "ste_sign",
+    "QATMLP",
+    "QATRNN",
+    "WINDOWS",
+    "equal_memory_width",
+    "float_mlp",
+    "logistic_regression",
+    "ste_sign",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ class Bits:
 
 
 def pack(a: np.ndarray) -> Bits:
-    """Pack an integer matrix (N, K) of -1 and +1. Raises TypeError for floats, ValueError for other values or shapes."""
+    """Pack an integer matrix (N, K) of -1 and +1. Raises TypeError for floats, ValueError for other values, shapes."""
     a = np.asarray(a)
     if a.dtype.kind not in "iu":
         raise TypeError(f"pack takes integers, got {a.dtype}")
@@ -62,7 +62,7 @@ def xnor_dot(a: Bits, w: Bits, gate: Bits | None = None) -> np.ndarray:
 
 
 def forward(H: list[np.ndarray], a0: Bits) -> tuple[list[Bits], list[np.ndarray]]:
-    """Activations [a_0..a_L] as bits and pre-activations [z_1..z_L], int32 (B, K_l); H: integer states (K_l, K_{l-1})."""
+    """Activations [a_0..a_L] as bits and pre-activations [z_1..z_L], int32 (B, K_l), for integer states H."""
     acts, zs = [a0], []
     for state in H:
         zs.append(xnor_dot(acts[-1], from_bool(state >= 0)))

@@ -1,5 +1,6 @@
 """What a training step costs: bytes held, and time, of packed bits, the fast path and a QAT step of the same widths."""
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from .models import BEPMLP
 
 def state_bytes(sizes: Sequence[int]) -> dict[str, int]:
     """Bytes of what training keeps between steps: 16-bit states of BEP; latent weights and two Adam moments of QAT."""
-    weights = sum(i * o for i, o in zip(sizes, sizes[1:], strict=False))
+    weights = sum(i * o for i, o in itertools.pairwise(sizes))
     return {"BEP": 2 * weights, "QAT": (4 + 2 * 4) * weights}
 
 
@@ -43,7 +44,7 @@ def _median_seconds(step: Callable[[], Any], repeats: int) -> float:
 def step_seconds(sizes: Sequence[int], batch: int = 100, repeats: int = 20, seed: int = 0) -> dict[str, float]:
     """Median seconds of one update of a batch, without reinforcement, on this machine, one after another.
 
-    sizes: [K_0, ..., K_L]. Returns "packed bits" (NumPy), "fast path" (float32 products of signs) and "QAT" (STE, Adam).
+    sizes: [K_0..K_L]. Returns "packed bits" (NumPy), "fast path" (float32 products of signs) and "QAT" (STE, Adam).
     Raises ValueError when batch < 10 or repeats < 1.
     """
     if batch < 10 or repeats < 1:
@@ -70,7 +71,7 @@ def step_seconds(sizes: Sequence[int], batch: int = 100, repeats: int = 20, seed
 
 
 def report(sizes: Sequence[int], batch: int = 100, repeats: int = 20) -> list[tuple[str, str, str, str]]:
-    """Rows (quantity, BEP, QAT with Adam, ratio) for a table; times of both of BEP's paths. Errors as `step_seconds`."""
+    """Rows (quantity, BEP, QAT with Adam, ratio); times of both of BEP's paths. Errors as `step_seconds`."""
     rows = []
     for what, held in (("state", state_bytes(sizes)), ("error signal of a batch", error_bytes(sizes, batch))):
         rows.append((f"bytes of {what}", f"{held['BEP']:,}", f"{held['QAT']:,}", f"{held['BEP'] / held['QAT']:.3f}"))

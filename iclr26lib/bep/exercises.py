@@ -39,7 +39,9 @@ def _mask_hardest(target, z, group):
 
 def _mask_even_right_ones(target, z, group):
     stability = (target * z).unflatten(-1, (-1, group)).abs()
-    return torch.zeros_like(stability, dtype=torch.bool).scatter(-1, stability.argmin(-1, keepdim=True), True).flatten(-2)
+    return (
+        torch.zeros_like(stability, dtype=torch.bool).scatter(-1, stability.argmin(-1, keepdim=True), True).flatten(-2)
+    )
 
 
 def _mask_all_wrong(target, z, group):
@@ -61,13 +63,16 @@ MASK = Exercise(
     solution=winner_mask,
     mistakes={
         "the hardest neuron wins": Mistake(
-            _mask_hardest, "You take the smallest stability, the most wrong neuron; take the smallest |stability| among the wrong."
+            _mask_hardest,
+            "You take the smallest stability, the most wrong neuron; take the smallest |stability| among the wrong.",
         ),
         "right neurons are updated too": Mistake(
-            _mask_even_right_ones, "You pick the smallest |stability| without asking whether the neuron is wrong (stability < 0)."
+            _mask_even_right_ones,
+            "You pick the smallest |stability| without asking whether the neuron is wrong (stability < 0).",
         ),
         "every wrong neuron is updated": Mistake(
-            _mask_all_wrong, "You mark all wrong neurons; only one a group may move, which is what keeps the update sparse."
+            _mask_all_wrong,
+            "You mark all wrong neurons; only one a group may move, which is what keeps the update sparse.",
         ),
         "the groups are strided": Mistake(
             _mask_strided, "Groups are consecutive neurons (0..g-1, g..2g-1, ...), yours are every K/g-th neuron."
@@ -83,7 +88,11 @@ MASK = Exercise(
 
 def _net(seed: int) -> tuple[list[BinaryLayer], list[Tensor], Tensor]:
     g = generator(seed, "exercise net")
-    layers = [BinaryLayer(9, 15, 5, generators=g), BinaryLayer(15, 15, 5, generators=g), BinaryLayer(15, 6, 3, generators=g)]
+    layers = [
+        BinaryLayer(9, 15, 5, generators=g),
+        BinaryLayer(15, 15, 5, generators=g),
+        BinaryLayer(15, 6, 3, generators=g),
+    ]
     return layers, method.forward(layers, _pm1(5, 9, seed=seed))[1], _pm1(5, 6, seed=seed + 1)
 
 
@@ -128,8 +137,12 @@ CHAIN = Exercise(
     solution=desired_activations,
     mistakes={
         "no gate": Mistake(_chain_no_gate, "The gate is missing: only neurons with |z| <= nu * fan_in may vote."),
-        "the gate is reversed": Mistake(_chain_gate_reversed, "You let the far neurons vote; those near threshold must."),
-        "the gate uses the fan-out": Mistake(_chain_fan_out, "The threshold is nu times the fan-in of the layer above."),
+        "the gate is reversed": Mistake(
+            _chain_gate_reversed, "You let the far neurons vote; those near threshold must."
+        ),
+        "the gate uses the fan-out": Mistake(
+            _chain_fan_out, "The threshold is nu times the fan-in of the layer above."
+        ),
         "sign(0) is -1": Mistake(_chain_zero_down, "A tie counts as +1 everywhere in this method; yours gives -1."),
     },
     probes=lambda: [(*_net(s), nu) for s in (1, 2) for nu in (0, 0.2, 0.5)],
@@ -188,13 +201,17 @@ def _state_after(fn):
 UPDATE = Exercise(
     id="update",
     task="Write `update_(layer, target, a_prev, mask)`: move layer.H in place by a batch, then clip. Return layer.H.",
-    hint="One matrix product sums all outer products: (mask * target) transposed, times a_prev. Every entry moves by 2.",
+    hint="One matrix product sums all outer products: (mask * target) transposed, times a_prev. Entries move by 2.",
     target="Rows whose mask is empty keep their state, bit for bit.",
     solution=_state_after(update),
     mistakes={
-        "steps of 1": Mistake(_state_after(_update_once), "Entries move by 2, which keeps odd states odd; yours move by 1."),
+        "steps of 1": Mistake(
+            _state_after(_update_once), "Entries move by 2, which keeps odd states odd; yours move by 1."
+        ),
         "no mask": Mistake(_state_after(_update_unmasked), "Every neuron moves; only the winners of their groups may."),
-        "the sign is turned": Mistake(_state_after(_update_minus), "You move away from the target: add, do not subtract."),
+        "the sign is turned": Mistake(
+            _state_after(_update_minus), "You move away from the target: add, do not subtract."
+        ),
         "the state is thrown away": Mistake(
             _state_after(_update_weights_only), "You keep only signs in H; the integers are the memory of training."
         ),

@@ -32,7 +32,7 @@ def group_for(width: int, wish: int) -> int:
 
 
 def frames(kind: str, C: int, K: int, seeds: Sequence[int], stream: str) -> torch.Tensor:
-    """Prototypes (R, C, K), one set a seed: "bef" (greedy equiangular) or "random". Raises ValueError for another kind."""
+    """Prototypes (R, C, K), one a seed: "bef" (greedy equiangular) or "random". Raises ValueError for another kind."""
     if kind not in FRAMES:
         raise ValueError(f"unknown frame {kind!r}; known: {', '.join(FRAMES)}")
     made: dict[int, torch.Tensor] = {}
@@ -77,10 +77,11 @@ def train_mlp(
 ) -> dict[str, Any]:  # fmt: skip
     """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
 
-    rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer and, with the local rule, for every layer.
+    rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer, and for all with the local rule.
     group: wished group size (see `group_for`). nu: one gate, or one a run. init_std: spread of the first states.
     patience: of the group schedule, which needs a single seed; None keeps the group. window, lr, init: of QAT only.
-    curve: training error of every epoch, counted on the fly, a list of one number a seed. Raises ValueError for an unknown word.
+    curve: training error of every epoch, counted on the fly, a list of one number a seed.
+    Raises ValueError for an unknown word.
     """
     if rule not in MLP_RULES:
         raise ValueError(f"unknown rule {rule!r}; known: {', '.join(MLP_RULES)}")
@@ -134,7 +135,20 @@ def train_rnn(
     return _outcome(net, split, curve, start)
 
 
-def float_score(model: str, split: tasks.Split, *, seeds, width=75, depth=2, epochs=12, batch=100, lr=1e-3, alpha=1e-4, C=1e-3, test=False) -> float:
+def float_score(
+    model: str,
+    split: tasks.Split,
+    *,
+    seeds,
+    width=75,
+    depth=2,
+    epochs=12,
+    batch=100,
+    lr=1e-3,
+    alpha=1e-4,
+    C=1e-3,
+    test=False,
+) -> float:
     """Accuracy of "float_mlp" (of equal memory) or "logistic" on the validation (or test) part of one run's split.
 
     split: with a leading run dimension of 1, or none. lr, alpha: of the MLP. C: inverse penalty of the regression.
@@ -150,8 +164,10 @@ def float_score(model: str, split: tasks.Split, *, seeds, width=75, depth=2, epo
     return baselines.float_mlp(sizes, X, y, *held, lr=lr, alpha=alpha, epochs=epochs, batch=batch, seed=seeds[0])
 
 
-def float_models(*, models: dict[str, dict[str, float]], task: dict[str, Any], seeds: Sequence[int], **sizes) -> dict[str, list]:
-    """Test accuracies, one a seed, of the float models named in `models` ({"logistic": {"C": ...}, "float_mlp": {...}}).
+def float_models(
+    *, models: dict[str, dict[str, float]], task: dict[str, Any], seeds: Sequence[int], **sizes
+) -> dict[str, list]:
+    """Test accuracies, one a seed, of the models in `models` ({"logistic": {"C": ...}, "float_mlp": {...}}).
 
     sizes: width, depth, epochs, batch. Raises ValueError for an unknown task or model.
     """
@@ -208,7 +224,9 @@ def merged(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**joined, "curve": curve, "seconds": sum(run["seconds"] for run in runs)}
 
 
-def inexact_entries(*, task: dict[str, Any], seed: int, width: int, batches: int = 3, batch: int = 100, **settings) -> int:
+def inexact_entries(
+    *, task: dict[str, Any], seed: int, width: int, batches: int = 3, batch: int = 100, **settings
+) -> int:
     """Entries of H that differ after some updates between the fast path and `integer_only()`, reinforcement included.
 
     settings: r, nu and p_r. The block raises TypeError on any float operation, so that 0 means: exact, and no float.
@@ -225,7 +243,9 @@ def inexact_entries(*, task: dict[str, Any], seed: int, width: int, batches: int
     return sum(int((a.H != b.H).sum()) for a, b in zip(nets[0].layers, nets[1].layers, strict=True))
 
 
-def chosen_gate(validation: Sequence[Sequence[float]], test: Sequence[Sequence[float]], allowed: Sequence[int]) -> list[float]:
+def chosen_gate(
+    validation: Sequence[Sequence[float]], test: Sequence[Sequence[float]], allowed: Sequence[int]
+) -> list[float]:
     """Test accuracy, one a seed, at the allowed gate that validates best on that seed (the first of equals).
 
     validation, test: (gates, seeds). allowed: row numbers. Raises ValueError when none is allowed.
@@ -246,5 +266,7 @@ def sufficient_gate(nus: Sequence[float], validation: Sequence[Sequence[float]],
     found = []
     for s in range(len(validation[0])):
         best = max(row[s] for row in validation)
-        found.append(math.log2(next(nu for nu, row in zip(nus, validation, strict=True) if nu > 0 and row[s] >= share * best)))
+        found.append(
+            math.log2(next(nu for nu, row in zip(nus, validation, strict=True) if nu > 0 and row[s] >= share * best))
+        )
     return found

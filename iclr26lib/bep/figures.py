@@ -37,7 +37,9 @@ def problem(fan_in: int) -> Figure:
     sums = sums[np.abs(sums) <= 4 * math.sqrt(fan_in)]
     chance = sps.binom.pmf((sums + fan_in) // 2, fan_in, 0.5)
     spread = math.sqrt(fan_in)
-    left.axvspan(-spread, spread, color=style.SKY, alpha=0.35, lw=0, label=f"|z| ≤ √{fan_in}: {share_inside(fan_in, spread):.0%}")
+    left.axvspan(
+        -spread, spread, color=style.SKY, alpha=0.35, lw=0, label=f"|z| ≤ √{fan_in}: {share_inside(fan_in, spread):.0%}"
+    )
     left.axvspan(-1, 1, color=style.VERMILION, alpha=0.75, lw=0, label=f"|z| ≤ 1: {share_inside(fan_in, 1):.0%}")
     left.bar(sums, chance, width=1.1, color=style.BLACK)
     left.set(xlabel=f"pre-activation z, fan-in {fan_in}", ylabel="probability", title="Where a gradient may pass")
@@ -49,22 +51,25 @@ def problem(fan_in: int) -> Figure:
         bars = right.barh(places + offset, [r[column] for r in rows], 0.36, color=colour, label=name)
         right.bar_label(bars, padding=3, fontsize=9)
     right.set_yticks(places, [r[0] for r in rows])
-    right.set(xlabel="bits an element", title="What training holds", xlim=(0, 78))
+    right.set(xlabel="bits an element", title="What training holds", xlim=(0, 104))
     right.grid(axis="y", visible=False)
-    right.legend(loc="lower right")
+    right.legend(loc="upper right")
     return fig
 
 
 def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
-    """One frame of the interactive figure: spread of z with the gate, and one sample's targets. shot: `gate_snapshots`."""
+    """One frame of the interactive figure: spread of z, the gate, one sample's targets. shot: of `gate_snapshots`."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5), width_ratios=(1.2, 1))
     spread = math.sqrt(width)
     z, limit = np.array(shot["z"]) / spread, nu * width / spread
     edges = (np.arange(-width - 1, width + 2, 2 * max(1, round(spread / 8)))) / spread
-    left.axvspan(-limit, limit, color=style.SKY, alpha=0.4, lw=0)
-    left.hist(z, edges, weights=np.full(len(z), 1 / len(z)), color=style.BLACK)
+    share = 1 / len(z)
+    left.hist(z, edges, weights=np.full(len(z), share), color=style.BLACK, label="shut")
+    inside = z[np.abs(z) <= limit]
+    left.hist(inside, edges, weights=np.full(len(inside), share), color=style.SKY, label="open")
     for side in (-limit, limit):
         left.axvline(side, color=style.BLUE, lw=1.5)
+    left.legend(loc="upper right", handlelength=1)
     left.set_xlim(-6, 6)
     left.set(xlabel="z of the top layer, in units of √K", ylabel="share of neurons and samples")
     left.set_title(f"K = {width}, ν = {nu:g}: gate at {limit:.2f} √K, {shot['open']:.0%} open")
@@ -75,10 +80,19 @@ def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
         bits = np.array(values if values is not None else shot["sample"]["top"])[:show]
         cells = (bits[None] + 1) / 2 if values is not None else np.where(gate, (bits + 1) / 2, np.nan)[None]
         colours = plt.get_cmap("gray").with_extremes(bad="#9CC9E8")
-        right.imshow(cells, cmap=colours, vmin=0, vmax=1, aspect="auto", extent=(0, show, 2 - i + 0.15, 2 - i + 0.85))
+        right.imshow(
+            cells,
+            cmap=colours,
+            vmin=0,
+            vmax=1,
+            aspect="auto",
+            extent=(0, show, 2 - i + 0.15, 2 - i + 0.85),
+            interpolation="nearest",
+        )
+        right.add_patch(plt.Rectangle((0, 2 - i + 0.15), show, 0.7, fill=False, color=style.GREY, lw=0.8))
     right.set_yticks([2.5, 1.5, 0.5], [name for name, _ in rows])
-    right.set(xlim=(0, show), ylim=(0, 3), xlabel=f"neuron (first {show}); black −1, white +1, blue: gate shut")
-    right.set_title(f"One sample's targets; test accuracy {shot['accuracy']:.1%}")
+    right.set(xlim=(0, show), ylim=(0, 3), xlabel=f"neuron 1 to {show}: black −1, white +1, blue shut")
+    right.set_title(f"One sample's targets; accuracy {shot['accuracy']:.1%}")
     right.grid(visible=False)
     return fig
 
@@ -86,8 +100,8 @@ def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
 def gate_alt(width: int, nu: float, shot: dict[str, Any]) -> str:
     """Alt text of a frame: what it shows, in numbers."""
     return (
-        f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the pre-activation "
-        f"and lets {shot['open']:.0%} of the top layer's targets through; test accuracy {shot['accuracy']:.1%}."
+        f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the pre-activation"
+        f" and lets {shot['open']:.0%} of the top layer's targets through; test accuracy {shot['accuracy']:.1%}."
     )
 
 
@@ -95,10 +109,14 @@ def gate_overview(shots: dict[tuple[int, float], dict[str, Any]]) -> Figure:
     """Share of targets that pass and test accuracy against the gate, a line a width. shots: (width, nu) -> snapshot."""
     fig, (left, right) = plt.subplots(1, 2)
     widths = sorted({width for width, _ in shots})
-    for width, marker, colour in zip(widths, "osv^D", (style.SKY, style.BLUE, style.VERMILION, style.BLACK), strict=False):
+    for width, marker, colour in zip(
+        widths, "osv^D", (style.SKY, style.BLUE, style.VERMILION, style.BLACK), strict=False
+    ):
         nus = sorted(nu for w, nu in shots if w == width)
         for ax, what in ((left, "open"), (right, "accuracy")):
-            ax.plot(nus, [100 * shots[width, nu][what] for nu in nus], marker=marker, color=colour, label=f"K = {width}")
+            ax.plot(
+                nus, [100 * shots[width, nu][what] for nu in nus], marker=marker, color=colour, label=f"K = {width}"
+            )
     for ax, label in ((left, "targets that pass, %"), (right, "test accuracy, %")):
         ax.set_xscale("log")
         ax.set(xlabel="gate ν", ylabel=label, ylim=(0, None))
@@ -168,7 +186,9 @@ def gate_study(tables: dict[str, tuple[Sequence[float], np.ndarray, float]], cha
         for ax, scale in zip(axes, (1.0, unit), strict=True):
             shown = [max(nu, min(n for n in nus if n > 0) / 3) * scale for nu in nus]
             _curve(ax, shown, np.asarray(table), colour, marker, name)
-    for ax, label in zip(axes, ("gate ν (leftmost mark of a line: smallest or 0)", "gate in units of √fan-in"), strict=True):
+    for ax, label in zip(
+        axes, ("gate ν (leftmost mark of a line: smallest or 0)", "gate in units of √fan-in"), strict=True
+    ):
         ax.set_xscale("log")
         ax.set_xlabel(label)
     for value in sorted(set(chance.values())):
@@ -184,7 +204,14 @@ def rnn_arms(results: dict[str, dict[str, list]]) -> Figure:
     arms = list(next(iter(results.values())))
     for x, row in enumerate(results.values()):
         for i, arm in enumerate(arms):
-            _points(ax, x + 0.18 * (i - (len(arms) - 1) / 2), row[arm], COLOURS[arm], "osv^D"[i], NAMES[arm] if x == 0 else None)
+            _points(
+                ax,
+                x + 0.18 * (i - (len(arms) - 1) / 2),
+                row[arm],
+                COLOURS[arm],
+                "osv^D"[i],
+                NAMES[arm] if x == 0 else None,
+            )
     ax.set_xticks(range(len(results)), [TASKS[t] for t in results])
     ax.set(ylabel="test accuracy, %", xlim=(-0.5, len(results) - 0.5))
     ax.grid(axis="x", visible=False)

@@ -31,7 +31,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     if _integer_only:
         return a.int() @ b.int()
     if a.shape[-1] >= EXACT_IN_FLOAT32:
-        raise ValueError(f"inner size {a.shape[-1]} is too large for an exact float32 product (below {EXACT_IN_FLOAT32})")
+        raise ValueError(
+            f"inner size {a.shape[-1]} is too large for an exact float32 product (below {EXACT_IN_FLOAT32})"
+        )
     return (a.float() @ b.float()).int()
 
 
@@ -175,12 +177,14 @@ def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> No
 def random_int16(shape: Sequence[int], generator: torch.Generator) -> Tensor:
     """Uniform int16 over the whole range, from 64-bit draws (four numbers each). Shape as given."""
     count = math.prod(shape)
-    words = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(-(2**63), None, generator=generator)
+    words = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(
+        -(2**63), None, generator=generator
+    )
     return words.view(torch.int16)[:count].view(*shape)
 
 
 def per_run(generators, draw) -> Tensor:
-    """`draw(generator)` for one generator, or stacked over a list of them: a run's numbers do not depend on the others."""
+    """`draw(generator)` for one generator, or stacked over a list of them: no run depends on another."""
     if generators is None:
         raise ValueError("a torch.Generator (or one a run) is needed: nothing here draws unseeded")
     return torch.stack([draw(g) for g in generators]) if isinstance(generators, (list, tuple)) else draw(generators)
@@ -214,7 +218,7 @@ def checked_labels(y: Tensor, classes: int) -> None:
     """Raise TypeError when labels are not int64, ValueError when one lies outside 0..classes-1."""
     if y.dtype != torch.int64:
         raise TypeError(f"labels must be int64, got {y.dtype}")
-    if y.numel() and not (0 <= int(y.min()) and int(y.max()) < classes):
+    if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < classes):
         raise ValueError(f"labels must lie in 0..{classes - 1}, got {int(y.min())}..{int(y.max())}")
 
 
@@ -229,7 +233,7 @@ class _NoFloat(TorchDispatchMode):
 
 @contextlib.contextmanager
 def integer_only() -> Iterator[None]:
-    """Within this block every product is an integer product, and any torch operation on a float tensor is a TypeError."""
+    """Within this block every product is an integer product, and a torch operation on a float tensor is a TypeError."""
     global _integer_only
     before, _integer_only = _integer_only, True
     try:

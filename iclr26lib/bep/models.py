@@ -3,6 +3,7 @@
 One object trains one run (`seed=0`) or R runs side by side (`seed=[0, 1, 2]`); a run gives the same bits either way.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -27,7 +28,7 @@ class BinaryMLP(BinaryNetwork):
         super().__init__(seed, device)
         self.P = method.binary(P, "P", sizes[-1]).to(device)
         init = generators(seed, "init")
-        self.layers = [BinaryLayer(i, o, group, bits, init_std, init) for i, o in zip(sizes, sizes[1:], strict=False)]
+        self.layers = [BinaryLayer(i, o, group, bits, init_std, init) for i, o in itertools.pairwise(sizes)]
         for layer in self.layers:
             layer.H = layer.H.to(device)
 

@@ -44,8 +44,8 @@ PRESETS = {
     "smoke": Preset(
         seeds=1, n_train=500, n_test=200, input_bits=200, flip=0.4, widths=(35, 75), epochs=2, gate_epochs=2,
         gate_nus=(0.0, 0.2, 1.0), fashion_train=300, fashion_val=100, fashion_test=200, series=200, rnn_width=35,
-        rnn_epochs=2, rnn_nus=(0.05, 0.4, 1.0), ablation_seeds=1, ablation_epochs=1, groups=(5, 15), live_widths=(35, 75),
-        live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
+        rnn_epochs=2, rnn_nus=(0.05, 0.4, 1.0), ablation_seeds=1, ablation_epochs=1, groups=(5, 15),
+        live_widths=(35, 75),         live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
     ),
     "book": Preset(),
     "full": Preset(

@@ -19,7 +19,9 @@ class BEPRNN(BinaryNetwork):
 
     sample_dims = 2
 
-    def __init__(self, K_x, K_s, K_y, P: Tensor, *, group=15, bits=16, init_std=8, seed=0, train_state=True, device="cpu"):
+    def __init__(
+        self, K_x, K_s, K_y, P: Tensor, *, group=15, bits=16, init_std=8, seed=0, train_state=True, device="cpu"
+    ):
         super().__init__(seed, device)
         self.P, self.train_state = method.binary(P, "P", K_y).to(device), train_state
         init = generators(seed, "init")

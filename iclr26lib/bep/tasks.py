@@ -58,7 +58,12 @@ def fashion(n: int, n_val: int, n_test: int) -> Split:
     (X, y), (X_test, y_test) = load("train"), load("test")
     if n + n_val > len(X) or n_test > len(X_test) or min(n, n_val, n_test) < 1:
         raise ValueError(f"asked for {n} + {n_val} and {n_test} images; there are {len(X)} and {len(X_test)}")
-    X, y, X_test, y_test = median_binarize(X[: n + n_val]), torch.tensor(y), median_binarize(X_test), torch.tensor(y_test)
+    X, y, X_test, y_test = (
+        median_binarize(X[: n + n_val]),
+        torch.tensor(y),
+        median_binarize(X_test),
+        torch.tensor(y_test),
+    )
     return Split(X[:n], y[:n], X[n:], y[n : n + n_val], X_test[:n_test], y_test[:n_test])
 
 

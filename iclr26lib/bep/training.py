@@ -34,7 +34,7 @@ def take(values: Tensor, chosen: Tensor, own: bool) -> Tensor:
 
 
 class BinaryNetwork:
-    """Base of the networks: one run (`seed=0`), or R runs side by side (`seed=[0, 1, 2]`), with the same bits either way.
+    """Base of the networks: one run (`seed=0`), or R runs side by side (`seed=[0, 1, 2]`), the same bits either way.
 
     A subclass sets `layers`, and gives `sample_dims` (dimensions of one sample), `logits` and `fit_batch`.
     """
@@ -69,7 +69,7 @@ class BinaryNetwork:
         return (self.predict(X) == y).float().mean(-1).tolist()
 
     def batches(self, X: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches in the order of this epoch; each run has its own order. Raises ValueError for a batch out of range."""
+        """Batches in the order of this epoch; each run has its own. Raises ValueError for a batch out of range."""
         n = X.shape[-self.sample_dims - 1]
         if not 1 <= batch <= n:
             raise ValueError(f"batch must lie in 1..{n}, got {batch}")
@@ -80,7 +80,7 @@ class BinaryNetwork:
             yield take(X, chosen, X.ndim == self.sample_dims + 2), take(y, chosen, y.ndim == 2)
 
     def fit_epoch(self, X: Tensor, y: Tensor, *, r=0.5, nu=0.2, p_r=0.5, batch=100) -> float | list[float]:
-        """One pass over X in {-1, +1}, (N, ...) or (R, N, ...), with int64 labels y. Returns the error rate, a run each.
+        """One pass over X in {-1, +1}, (N, ...) or (R, N, ...), with int64 labels y. Returns the error rate(s).
 
         r: margin. nu: gate (the local rule ignores it). p_r: reinforcement. batch: samples an update.
         The error rate is counted on the fly, before each batch's update; reinforcement uses that of the last epoch.

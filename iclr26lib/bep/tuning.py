@@ -76,7 +76,7 @@ def score(case: dict[str, Any], chosen: dict[str, float]) -> float:
 
 
 def best(case: str) -> dict[str, float]:
-    """The setting chosen for a case (the first of equals). Raises ValueError for an unknown case, naming the known ones."""
+    """The setting chosen for a case (the first of equals). Raises ValueError for an unknown case."""
     from .tuned import TUNED
 
     if case not in TUNED:
@@ -107,7 +107,7 @@ def for_rnn(task: str, arm: str, width: int) -> dict[str, float]:
 
 
 def main(pattern: str = "") -> None:
-    """Try every case whose name contains `pattern`, and keep the others' entries; without a pattern, all that lack one."""
+    """Try every case whose name contains `pattern`, keep the others; without a pattern, all that have no entry."""
     from . import tuned
 
     deterministic(threads=1)
@@ -117,8 +117,8 @@ def main(pattern: str = "") -> None:
             log[name] = [(s, round(score(case, s), 4)) for s in settings(case["grid"])]
             print(name, max(log[name], key=lambda tried: tried[1]), flush=True)
             body = pprint.pformat(log, width=118, sort_dicts=False)
-            text = f'"""Written by `python -m iclr26lib.bep.tuning`: case -> [(setting, mean validation accuracy)]."""\n\n# fmt: off\nTUNED = {body}\n'
-            Path(tuned.__file__).write_text(text)
+            head = '"""Written by `python -m iclr26lib.bep.tuning`: case -> [(setting, mean validation accuracy)]."""'
+            Path(tuned.__file__).write_text(f"{head}\n\n# fmt: off\nTUNED = {body}\n")
 
 
 if __name__ == "__main__":

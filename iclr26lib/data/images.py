@@ -50,7 +50,7 @@ def fashion_mnist(split: str, download: bool = False) -> tuple[np.ndarray, np.nd
 def fashion_mnist_small(split: str) -> tuple[np.ndarray, np.ndarray]:
     """Images (N, 28, 28) uint8 and labels (N,) int64: 4,000 for "train", 1,000 for "test", classes equal.
 
-    Comes with the library, so that no network is needed. Raises ValueError for an unknown split, DataError when corrupt.
+    Comes with the library: no network is needed. Raises ValueError for an unknown split, DataError when corrupt.
     """
     _split(split)
     folder = Path(__file__).parent / "files"
