@@ -34,6 +34,14 @@ def use() -> None:
     )  # fmt: skip
 
 
+def finished(figure: Any) -> Any:
+    """Close a matplotlib Figure and return it, so that a notebook shows it once: as the value of its cell."""
+    import matplotlib.pyplot as plt
+
+    plt.close(figure)
+    return figure
+
+
 class Table:
     """A table that a notebook shows as HTML: `Table(header, rows)`; numbers are formatted by the caller.
 

@@ -196,6 +196,19 @@ def test_parity_holds_until_the_lower_clip_breaks_it():
     assert layer.H.item() == 0
 
 
+def test_order_of_clipping_does_not_matter():
+    """Clip after update and again after reinforcement, or only at the end: the same state."""
+    layers = [layer_of([[7, -8, 5, -5, 1, -7]], group=1, bits=4) for _ in range(2)]
+    layers[1].bits = 24  # no clip in between
+    target, a, mask = torch.tensor([[1]]), torch.tensor([[1, -1, 1, -1, 1, -1]]), torch.tensor([[True]])
+    for layer in layers:
+        method.update_(layer, target, a, mask)
+        method.reinforce_(layer, 0.6, rng(3))
+    assert (layers[1].H > 7).any()
+    assert (layers[1].H < -8).any()
+    assert (layers[1].H.clamp(-8, 7) == layers[0].H).all()
+
+
 @pytest.mark.equation("bep", "reinforcement")
 @pytest.mark.parametrize(("fan_in", "expected"), [(1000, 0.012616), (135, 0.034335)])
 def test_reinforcement_probability(fan_in, expected):

@@ -23,7 +23,19 @@
 import sys
 
 if "google.colab" in sys.modules:
-    pass
+    import os
+    import subprocess
+
+    address, tag = "https://github.com/iclr26lib/iclr26lib", "v0.1.0"
+    if not os.path.isdir("iclr26"):
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"--branch={tag}", address, "iclr26"], check=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "./iclr26[bep]"], check=True)
+        subprocess.run([*pip, "--no-deps", "aeon"], check=True)
+    sys.path.insert(0, "iclr26")
+    from iclr26lib import records
+
+    print(records.environment())
 
 # %% tags=["parameters"]
 scale = None
@@ -94,7 +106,7 @@ a0, label = torch.tensor([[1, -1, 1]], dtype=torch.int8), torch.tensor([1])
 # The class with the largest score wins. In bits (1 for +1), an inner product of $K$ signs is
 # $K-2\,\mathrm{popcount}(a\oplus b)$.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.forward)
 
 # %%
@@ -116,7 +128,7 @@ print("z2", zs[1].tolist(), " a2", acts[2].tolist(), " scores", logits.tolist())
 # The inequality is strict, and a misclassified sample always asks. All quantities are integers, so the code compares
 # with the smallest integer that is not below $rK_L$, and rounding can never decide.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.triggered)
 
 # %%
@@ -142,7 +154,7 @@ print(
 # not the result. The paper's first lemma says what the rule achieves: among all vectors in $\{-1,+1\}^{K_l}$, this one
 # agrees best with the gated targets above. Our tests check that by trying all of them.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.desired_activations)
 
 # %%
@@ -158,7 +170,7 @@ print("a*1", targets[0].tolist(), " a*2", targets[1].tolist())
 # without a wrong neuron rests. The paper writes the stability in two ways; the [evidence](evidence) says why we read it
 # as this one.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.winner_mask)
 
 # %%
@@ -175,7 +187,7 @@ for l, (target, z, mask) in enumerate(zip(targets, zs, masks, strict=True), 1):
 #
 # $$H_l\leftarrow \mathrm{clip}\Big(H_l+2\sum_{\mu}\big(M_l^\mu\odot a^{*\mu}_l\big)\,(a^{\mu}_{l-1})^\top\Big)$$ (bep-9)
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.update_)
 
 # %%
@@ -197,7 +209,7 @@ print("H2", layers[1].H.tolist())
 #
 # That stabilises signs that have proved useful. The paper does not define $E$; we follow its predecessor's code.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(method.reinforce_)
 
 # %% [markdown]
@@ -239,7 +251,7 @@ except TypeError as error:
 # %% [markdown]
 # Bits all the way down: the same update on packed words, with XOR and popcount in NumPy, leaves the same state.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 style.source(bits.xnor_dot)
 
 # %%
@@ -340,7 +352,7 @@ def my_winner_mask(target, z, group):
 
 print(EXERCISES["mask"].check(my_winner_mask))
 
-# %% tags=["solution", "hide-input"]
+# %% tags=["solution", "remove-input", "hide-output"]
 style.source(EXERCISES["mask"].solution)
 
 # %% [markdown] tags=["exercise"]
@@ -357,7 +369,7 @@ def my_desired_activations(layers, zs, target, nu):
 
 print(EXERCISES["chain"].check(my_desired_activations))
 
-# %% tags=["solution", "hide-input"]
+# %% tags=["solution", "remove-input", "hide-output"]
 style.source(EXERCISES["chain"].solution)
 
 # %% [markdown] tags=["exercise"]
@@ -375,7 +387,7 @@ def my_update_(layer, target, a_prev, mask):
 
 print(EXERCISES["update"].check(my_update_))
 
-# %% tags=["solution", "hide-input"]
+# %% tags=["solution", "remove-input", "hide-output"]
 style.source(EXERCISES["update"].solution.__wrapped__)
 
 # %% [markdown]

@@ -54,7 +54,7 @@ def problem(fan_in: int) -> Figure:
     right.set(xlabel="bits an element", title="What training holds", xlim=(0, 104))
     right.grid(axis="y", visible=False)
     right.legend(loc="upper right")
-    return fig
+    return style.finished(fig)
 
 
 def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
@@ -94,13 +94,13 @@ def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
     right.set(xlim=(0, show), ylim=(0, 3), xlabel=f"neuron 1 to {show}: black −1, white +1, blue shut")
     right.set_title(f"One sample's targets; accuracy {shot['accuracy']:.1%}")
     right.grid(visible=False)
-    return fig
+    return style.finished(fig)
 
 
 def gate_alt(width: int, nu: float, shot: dict[str, Any]) -> str:
     """Alt text of a frame: what it shows, in numbers."""
     return (
-        f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the pre-activation"
+        f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the input"
         f" and lets {shot['open']:.0%} of the top layer's targets through; test accuracy {shot['accuracy']:.1%}."
     )
 
@@ -121,7 +121,7 @@ def gate_overview(shots: dict[tuple[int, float], dict[str, Any]]) -> Figure:
         ax.set_xscale("log")
         ax.set(xlabel="gate ν", ylabel=label, ylim=(0, None))
     left.legend(loc="lower right")
-    return fig
+    return style.finished(fig)
 
 
 def _points(ax, x: float, values: Sequence[float], colour: str, marker: str = "o", label: str | None = None) -> None:
@@ -147,7 +147,7 @@ def two_by_two(results: dict[int, dict[str, dict[str, list]]]) -> Figure:
         ax.grid(axis="x", visible=False)
     axes[0][0].set_ylabel("test accuracy, %")
     axes[0][0].legend(loc="upper left")
-    return fig
+    return style.finished(fig)
 
 
 def methods(results: dict[int, dict[str, list]], floors: dict[str, list]) -> Figure:
@@ -165,7 +165,7 @@ def methods(results: dict[int, dict[str, list]], floors: dict[str, list]) -> Fig
     ax.set(ylabel="test accuracy, %", xlabel="hidden width of the binary networks", xlim=(-0.5, len(results) - 0.5))
     ax.grid(axis="x", visible=False)
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return fig
+    return style.finished(fig)
 
 
 def _curve(ax, x, table: np.ndarray, colour: str, marker: str, label: str) -> None:
@@ -195,7 +195,7 @@ def gate_study(tables: dict[str, tuple[Sequence[float], np.ndarray, float]], cha
         axes[0].axhline(100 * value, color=style.GREY, lw=1, ls=":")
     axes[0].set_ylabel("test accuracy, %")
     axes[0].legend(loc="lower right")
-    return fig
+    return style.finished(fig)
 
 
 def rnn_arms(results: dict[str, dict[str, list]]) -> Figure:
@@ -216,7 +216,7 @@ def rnn_arms(results: dict[str, dict[str, list]]) -> Figure:
     ax.set(ylabel="test accuracy, %", xlim=(-0.5, len(results) - 0.5))
     ax.grid(axis="x", visible=False)
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return fig
+    return style.finished(fig)
 
 
 def ablation(results: dict[str, list], reference: str) -> Figure:
@@ -232,7 +232,7 @@ def ablation(results: dict[str, list], reference: str) -> Figure:
     ax.set_yticks(range(len(labels)), labels[::-1])
     ax.set_xlabel(f"test accuracy minus that of: {reference} (points, 95 % interval over seeds)")
     ax.grid(axis="y", visible=False)
-    return fig
+    return style.finished(fig)
 
 
 def curves(runs: dict[str, dict[str, Any]]) -> Figure:
@@ -243,4 +243,4 @@ def curves(runs: dict[str, dict[str, Any]]) -> Figure:
         _curve(ax, np.arange(1, len(table) + 1), table, COLOURS[name], marker, NAMES[name])
     ax.set(xlabel="epoch", ylabel="training error, %", ylim=(0, None))
     ax.legend()
-    return fig
+    return style.finished(fig)
