@@ -44,6 +44,8 @@ SOURCES = [
     ("tags", IDEA, 'tags=["bootstrap", "hide-input"]', 'tags=["hide-input"]', "0 cells tagged bootstrap"),
     ("tags", EVIDENCE, 'tags=["parameters"]', "", "0 cells tagged parameters"),
     ("tags", IDEA, '# %% tags=["bootstrap"', '# %%\n1\n# %% tags=["bootstrap"', "first code cell is not the bootstrap"),
+    ("bootstrap", IDEA, "@ git+https://", "@ git+http://", "has another bootstrap cell"),
+    ("bootstrap", "pyproject.toml", '\nversion = "', '\nversion = "9', "has another bootstrap cell"),
     ("parameters", IDEA, "seed = 0", "seed = 1", "'seed': 1"),
     ("parameters", IDEA, "seed = 0", "seed = int(0)", "the parameters cell must set"),
     ("exercise cells", IDEA, 'tags=["solution", "hide-input"]', 'tags=["solution"]', "a solution is not folded"),

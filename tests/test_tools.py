@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from iclr26lib.chapters import ROOT
-from tools import bench, check, env, execute, machine_paths, outputs, run, site, suite
+from tools import bench, bootstrap, check, env, execute, machine_paths, outputs, run, site, suite
 
 
 def book_conftest():
@@ -311,3 +311,18 @@ class TestSite:
             site.checked(url)
         assert site.main(url, ROOT) == 2
         assert site.address() == site.checked(site.address())
+
+    def test_bootstrap_cells_are_written_anew(self, template: Path, tmp_path: Path) -> None:
+        import shutil
+
+        root = Path(shutil.copytree(template, tmp_path / "repository"))
+        idea = root / "book/earthse/idea.py"
+        before = idea.read_text()
+        idea.write_text(before.replace(bootstrap.cell("earthse", root), "pass"))
+        assert bootstrap.rewrite("earthse", root) == [idea]
+        assert idea.read_text() == before
+        assert bootstrap.rewrite("earthse", root) == []
+        project = (root / "pyproject.toml").read_text()
+        extras = "[project.optional-dependencies]\n"
+        (root / "pyproject.toml").write_text(project.replace(extras, f'{extras}earthse = ["x"]\n'))
+        assert '"iclr26lib[earthse] @ git+https://' in bootstrap.cell("earthse", root)

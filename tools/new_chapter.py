@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from iclr26lib.chapters import NOTEBOOKS, ROOT, catalogue, known, slugs
-from tools import contract, site
+from tools import bootstrap, contract
 from tools.notebooks import replacing
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -40,8 +40,7 @@ def words(slug: str, root: Path) -> dict[str, str]:
         "__AUTHORS__": ", ".join(entry["authors"]),
         "__SENTENCE__": entry["sentence"],
         "__LINK__": link,
-        "__REPOSITORY__": site.address(root),
-        "__VERSION__": site.version(root),
+        "__BOOTSTRAP__": bootstrap.cell(slug, root),
     }
 
 

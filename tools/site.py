@@ -24,14 +24,6 @@ def address(root: Path = ROOT) -> str:
     return checked(str(config.get("repository", {}).get("url", "")))
 
 
-def version(root: Path = ROOT) -> str:
-    """Return the library's version in pyproject.toml. Raises ValueError when there is none."""
-    found = re.search(r'^version = "([^"]+)"', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    if not found:
-        raise ValueError('pyproject.toml has no line version = "..."')
-    return found[1]
-
-
 def checked(url: str) -> str:
     """Return an address without its last slash. Raises ValueError unless it is https://github.com/OWNER/NAME."""
     url = url.rstrip("/").removesuffix(".git")

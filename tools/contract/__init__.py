@@ -18,6 +18,7 @@ RULES: dict[str, Rule] = {
     "sizes": layout.sizes,
     "outputs": layout.outputs,
     "tags": anatomy.tags,
+    "bootstrap": anatomy.bootstraps,
     "parameters": anatomy.parameters,
     "exercise cells": anatomy.exercises,
     "headings": anatomy.headings,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from iclr26lib.chapters import NOTEBOOKS
 from iclr26lib.digest import cells
+from tools import bootstrap
 
 PARAMETERS = {"scale": None, "seed": 0, "device": "auto", "overrides": {}}
 HEADINGS = {
@@ -48,6 +49,16 @@ def tags(slug: str, root: Path) -> list[str]:
         if code and "bootstrap" not in code[0]:
             found.append(f"book/{slug}/{name}.py: the first code cell is not the bootstrap cell")
     return found
+
+
+def bootstraps(slug: str, root: Path) -> list[str]:
+    """The bootstrap cell is the one that follows from the repository's address and version."""
+    wanted = bootstrap.cell(slug, root)
+    return [
+        f"book/{slug}/{name}.py has another bootstrap cell than it should (python -m tools.bootstrap)"
+        for name, notebook in sources(slug, root).items()
+        if any(text.strip() != wanted for text in tagged(notebook, "bootstrap"))
+    ]
 
 
 def parameters(slug: str, root: Path) -> list[str]:

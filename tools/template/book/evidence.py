@@ -12,16 +12,7 @@
 # TO WRITE: what is tested here, in two lines.
 
 # %% tags=["bootstrap", "hide-input"]
-import sys
-
-if "google.colab" in sys.modules:
-    import subprocess
-
-    where = "iclr26lib @ git+__REPOSITORY__@v__VERSION__"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", where], check=True)
-    from iclr26lib import records
-
-    print(records.environment())
+__BOOTSTRAP__
 
 # %% tags=["parameters"]
 scale = None

@@ -16,16 +16,7 @@
 # TO WRITE: what you will be able to do after this page, in two or three lines.
 
 # %% tags=["bootstrap", "hide-input"]
-import sys
-
-if "google.colab" in sys.modules:
-    import subprocess
-
-    where = "iclr26lib @ git+__REPOSITORY__@v__VERSION__"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", where], check=True)
-    from iclr26lib import records
-
-    print(records.environment())
+__BOOTSTRAP__
 
 # %% tags=["parameters"]
 scale = None
