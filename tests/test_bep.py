@@ -124,6 +124,28 @@ def test_mask_against_a_plain_loop():
 
 
 @pytest.mark.equation("bep", "5")
+@pytest.mark.parametrize("nu", [0.1, 0.3])
+def test_chain_rule_against_a_plain_loop(nu):
+    """Layers of different widths, so that fan-in and fan-out cannot be exchanged unseen."""
+    g = rng(8)
+    layers = [method.BinaryLayer(i, o, 1, generators=g) for i, o in ((9, 21), (21, 5), (5, 13))]
+    _, zs = method.forward(layers, pm1(10, 9, seed=1))
+    target = pm1(10, 13, seed=2)
+    wanted = target.tolist()
+    rule = method.desired_activations(layers, zs, target, nu)
+    for l in (2, 1):
+        W, z, below = layers[l].W.tolist(), zs[l].tolist(), []
+        for b in range(10):
+            votes = [
+                sum(W[i][j] * wanted[b][i] for i in range(len(W)) if abs(z[b][i]) <= nu * layers[l].fan_in)
+                for j in range(len(W[0]))
+            ]
+            below.append([1 if v >= 0 else -1 for v in votes])
+        assert rule[l - 1].tolist() == below
+        wanted = below
+
+
+@pytest.mark.equation("bep", "5")
 def test_gate_at_its_two_ends():
     layers = [layer_of(pm1(15, 15, seed=s).int().tolist()) for s in range(2)]
     _, zs = method.forward(layers, pm1(8, 15, seed=9))
@@ -175,6 +197,7 @@ def test_update_is_the_sum_over_samples_of_outer_products():
     assert (before == layer.H).all()
 
 
+@pytest.mark.equation("bep", "9")
 def test_state_is_clipped_to_its_bits():
     layer = layer_of([[7, -7, 7]], group=1, bits=4)
     for _ in range(3):

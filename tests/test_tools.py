@@ -325,4 +325,6 @@ class TestSite:
         project = (root / "pyproject.toml").read_text()
         extras = "[project.optional-dependencies]\n"
         (root / "pyproject.toml").write_text(project.replace(extras, f'{extras}earthse = ["x"]\n'))
-        assert '"iclr26lib[earthse] @ git+https://' in bootstrap.cell("earthse", root)
+        assert '"./iclr26[earthse]"' in bootstrap.cell("earthse", root)
+        assert "--no-deps" not in bootstrap.cell("earthse", root)
+        assert '"--no-deps", "aeon"' in bootstrap.cell("bep", root)

@@ -1,7 +1,8 @@
 """The first code cell of each notebook, which acts in Colab only; `python -m tools.bootstrap` writes all of them anew.
 
-It installs the library at the tag of this version. The ranges in pyproject.toml admit what Colab ships, so pip leaves
-that alone. Its text follows from the repository's address, the version and the chapter's extra, and from nothing else.
+It clones the repository at the tag of this version, because a notebook needs the chapter's claims too, and installs it
+from there. The ranges in pyproject.toml admit what Colab ships, so pip leaves that alone. The text follows from the
+repository's address, the version, the chapter's extra and its data packages (`[tool.iclr26.nodeps]`), and nothing else.
 """
 
 import re
@@ -16,13 +17,20 @@ from iclr26lib.chapters import NOTEBOOKS, ROOT, present
 CELL = """import sys
 
 if "google.colab" in sys.modules:
+    import os
     import subprocess
 
-    where = "{requirement}"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", where], check=True)
+    address, tag = "{address}", "v{version}"
+    if not os.path.isdir("iclr26"):
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"--branch={{tag}}", address, "iclr26"], check=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "./iclr26{extra}"], check=True){nodeps}
+    sys.path.insert(0, "iclr26")
     from iclr26lib import records
 
     print(records.environment())"""
+NODEPS = """
+        subprocess.run([*pip, "--no-deps", {packages}], check=True)"""
 IN_SOURCE = re.compile(
     r"(?P<head>^# %%[^\n]*\"bootstrap\"[^\n]*\n)(?P<text>.*?)(?=\n*^# %%|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -30,10 +38,15 @@ IN_SOURCE = re.compile(
 
 def cell(slug: str, root: Path = ROOT) -> str:
     """Return the text of the bootstrap cell of a chapter's notebooks."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    project, bare = settings["project"], settings.get("tool", {}).get("iclr26", {}).get("nodeps", {}).get(slug, [])
     url = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"].rstrip("/")
-    extra = f"[{slug}]" if slug in project.get("optional-dependencies", {}) else ""
-    return CELL.format(requirement=f"{project['name']}{extra} @ git+{url}@v{project['version']}")
+    return CELL.format(
+        address=url,
+        version=project["version"],
+        extra=f"[{slug}]" if slug in project.get("optional-dependencies", {}) else "",
+        nodeps=NODEPS.format(packages=", ".join(f'"{name}"' for name in bare)) if bare else "",
+    )
 
 
 def rewrite(slug: str, root: Path = ROOT) -> list[Path]:

@@ -41,6 +41,7 @@ overrides = {}
 from dataclasses import asdict
 
 import numpy as np
+from IPython.display import Markdown
 
 from iclr26lib import claims, records, resume, seeding, style
 from iclr26lib import scale as scales

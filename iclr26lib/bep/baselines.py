@@ -102,7 +102,9 @@ class QATMLP:
         return a @ self.P.mT / math.sqrt(self.P.shape[-1])
 
     def fit_epoch(self, X: Tensor, y: Tensor, *, batch=100) -> float | list[float]:
-        """One pass of Adam on the cross-entropy; arguments and result as in `BEPMLP.fit_epoch`.
+        """One pass of Adam on the cross-entropy over X (N, K_0) with labels y (N,), both perhaps with a leading R.
+
+        batch: samples a step. Returns the training error rate, one a run, counted before each step.
 
         Runs side by side share the optimiser's loop but no number: Adam works entry by entry.
         Raises ValueError for labels or values out of range.
@@ -124,7 +126,7 @@ class QATMLP:
 
     @torch.no_grad()
     def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
-        """Share of right predictions, one number a run."""
+        """Share of right predictions for X (..., N, K_0) and labels y (..., N), one number a run."""
         self.training = False
         return (self.scores(X).argmax(-1) == y).float().mean(-1).tolist()
 
@@ -171,6 +173,7 @@ def logistic_regression(X: Tensor, y: Tensor, X_test: Tensor, y_test: Tensor, C:
 def equal_memory_width(sizes: Sequence[int], classes: int) -> int:
     """Hidden width of a float MLP of the same depth whose 32-bit weights fill the bytes of BEP's 16-bit states.
 
+    sizes: [K_0, ..., K_L] of the binary network. classes: outputs of the float MLP.
     Raises ValueError when not even one unit fits.
     """
     budget, hidden = sum(i * o for i, o in itertools.pairwise(sizes)) / 2, len(sizes) - 1

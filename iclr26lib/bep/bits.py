@@ -71,7 +71,10 @@ def forward(H: list[np.ndarray], a0: Bits) -> tuple[list[Bits], list[np.ndarray]
 
 
 def desired(H: list[np.ndarray], zs: list[np.ndarray], target: Bits, limits: list[int]) -> list[Bits]:
-    """Desired activations [a*_1..a*_L] as bits. limits: the gate's largest |z| of every layer, integers."""
+    """Desired activations [a*_1..a*_L] as bits, B rows each.
+
+    H: states (K_l, K_{l-1}). zs: pre-activations (B, K_l). target: a*_L. limits: the largest |z| each gate lets pass.
+    """
     targets = [target]
     for state, z, limit in zip(H[:0:-1], zs[:0:-1], limits[:0:-1], strict=True):
         votes = xnor_dot(targets[-1], from_bool(state.T >= 0), gate=from_bool(np.abs(z) <= limit))

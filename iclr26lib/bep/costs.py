@@ -18,13 +18,19 @@ from .models import BEPMLP
 
 
 def state_bytes(sizes: Sequence[int]) -> dict[str, int]:
-    """Bytes of what training keeps between steps: 16-bit states of BEP; latent weights and two Adam moments of QAT."""
+    """Bytes that training keeps between steps, for sizes [K_0, ..., K_L].
+
+    BEP: 16-bit states. QAT: 32-bit latent weights and two Adam moments.
+    """
     weights = sum(i * o for i, o in itertools.pairwise(sizes))
     return {"BEP": 2 * weights, "QAT": (4 + 2 * 4) * weights}
 
 
 def error_bytes(sizes: Sequence[int], batch: int) -> dict[str, int]:
-    """Bytes of the error signal of one batch: one bit a hidden unit in whole 64-bit words; four bytes in QAT."""
+    """Bytes of the error signal of one batch, for sizes [K_0, ..., K_L] and `batch` samples.
+
+    BEP: one bit a unit, in whole 64-bit words. QAT: four bytes a unit.
+    """
     return {
         "BEP": sum(8 * -(-K // 64) for K in sizes[1:]) * batch,
         "QAT": sum(4 * K for K in sizes[1:]) * batch,

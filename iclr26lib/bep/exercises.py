@@ -24,7 +24,7 @@ def _sums(*shape: int, seed: int) -> Tensor:
 
 
 def winner_mask(target: Tensor, z: Tensor, group: int) -> Tensor:
-    """The solution: in every group the wrong neuron that is nearest to being right."""
+    """The solution: in every group the wrong neuron nearest to being right; target, z and result (..., B, K)."""
     stability = (target * z).unflatten(-1, (-1, method.checked_group(group, z.shape[-1])))
     effort = torch.where(stability < 0, -stability, 10**6)
     first = torch.zeros_like(stability, dtype=torch.bool).scatter(-1, effort.argmin(-1, keepdim=True), True)
@@ -97,7 +97,10 @@ def _net(seed: int) -> tuple[list[BinaryLayer], list[Tensor], Tensor]:
 
 
 def desired_activations(layers, zs, target: Tensor, nu) -> list[Tensor]:
-    """The solution: gate the target, pull it back through the transposed weights, take signs, repeat."""
+    """The solution: gate the target, pull it back through the transposed weights, take signs, repeat.
+
+    Arguments and shapes as in `method.desired_activations`: zs and target (..., B, K_l).
+    """
     targets = [target]
     for layer, z in zip(layers[:0:-1], zs[:0:-1], strict=True):
         gate = z.abs() <= method.on(method.gate_threshold(nu, layer.fan_in), z)
@@ -154,7 +157,10 @@ CHAIN = Exercise(
 
 
 def update(layer, target: Tensor, a_prev: Tensor, mask: Tensor) -> None:
-    """The solution: add twice the sum of masked outer products to H, in place, then clip."""
+    """The solution: add twice the sum of masked outer products to H, in place, then clip.
+
+    target, mask: (B, fan_out). a_prev: (B, fan_in). layer: with H (fan_out, fan_in) and limits.
+    """
     layer.H += 2 * method.matmul((mask * target).mT, a_prev)
     layer.H.clamp_(*layer.limits)
 

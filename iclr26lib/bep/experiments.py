@@ -77,6 +77,7 @@ def train_mlp(
 ) -> dict[str, Any]:  # fmt: skip
     """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
 
+    task: see `load_task`. seeds: R runs. epochs, batch: passes, samples an update. r, p_r: margin, reinforcement.
     rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer, and for all with the local rule.
     group: wished group size (see `group_for`). nu: one gate, or one a run. init_std: spread of the first states.
     patience: of the group schedule, which needs a single seed; None keeps the group. window, lr, init: of QAT only.
@@ -151,7 +152,9 @@ def float_score(
 ) -> float:
     """Accuracy of "float_mlp" (of equal memory) or "logistic" on the validation (or test) part of one run's split.
 
-    split: with a leading run dimension of 1, or none. lr, alpha: of the MLP. C: inverse penalty of the regression.
+    split: with a leading run dimension of 1, or none. seeds: the first one starts the MLP. width, depth: of the binary
+    network whose memory the MLP may fill. epochs, batch: passes, samples a step. lr, alpha: of the MLP. C: inverse
+    penalty of the regression.
     Raises ValueError for another model.
     """
     X, y, X_val, y_val, X_test, y_test = (t[0] if split.y.ndim == 2 else t for t in split.parts())
@@ -218,7 +221,7 @@ def gate_snapshots(
 
 
 def merged(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Runs of one seed each as one run: lists joined, seconds summed."""
+    """Several runs, each what `train_mlp` returns for one seed, as one: lists joined, seconds summed."""
     joined = {key: [v for run in runs for v in run[key]] for key in ("test", "validation", "train")}
     curve = [[v for epoch in epochs for v in epoch] for epochs in zip(*(run["curve"] for run in runs), strict=True)]
     return {**joined, "curve": curve, "seconds": sum(run["seconds"] for run in runs)}
@@ -229,7 +232,8 @@ def inexact_entries(
 ) -> int:
     """Entries of H that differ after some updates between the fast path and `integer_only()`, reinforcement included.
 
-    settings: r, nu and p_r. The block raises TypeError on any float operation, so that 0 means: exact, and no float.
+    task: see `load_task`. width: hidden units. batches, batch: updates made, samples each. settings: r, nu and p_r.
+    The block raises TypeError on any float operation, so that 0 means: exact, and no float.
     """
     split = load_task(task, [seed], "cpu")
     X, y, p_r = split.X[0], split.y[0], settings.pop("p_r", 0.5)

@@ -58,7 +58,10 @@ def problem(fan_in: int) -> Figure:
 
 
 def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
-    """One frame of the interactive figure: spread of z, the gate, one sample's targets. shot: of `gate_snapshots`."""
+    """One frame of the interactive figure: spread of z, the gate, one sample's targets.
+
+    width: hidden units K. nu: gate. shot: one entry of `experiments.gate_snapshots`.
+    """
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5), width_ratios=(1.2, 1))
     spread = math.sqrt(width)
     z, limit = np.array(shot["z"]) / spread, nu * width / spread
@@ -98,7 +101,7 @@ def gate_frame(width: int, nu: float, shot: dict[str, Any]) -> Figure:
 
 
 def gate_alt(width: int, nu: float, shot: dict[str, Any]) -> str:
-    """Alt text of a frame: what it shows, in numbers."""
+    """Alt text of the frame of `width`, `nu` and `shot` (see `gate_frame`): what it shows, in numbers."""
     return (
         f"Hidden width {width}, gate {nu:g}: the gate stands at {nu * math.sqrt(width):.2f} spreads of the input"
         f" and lets {shot['open']:.0%} of the top layer's targets through; test accuracy {shot['accuracy']:.1%}."

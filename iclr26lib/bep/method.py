@@ -112,6 +112,7 @@ def desired_activations(layers: Sequence[BinaryLayer], zs: Sequence[Tensor], tar
     """The binary chain rule: desired activations [a*_1..a*_L], each (..., B, K_l) in {-1, +1}.
 
     zs: from `forward`. target: a*_L, the prototype of the true class. nu: gate, as a share of the fan-in.
+    Equation (lemma 1): $a^*_l$ maximises $\\langle a^*_{l+1}, W_{l+1} a\\rangle_g$ over $a \\in \\{-1,+1\\}^{K_l}$
     Equation (5): $a^*_l = \\mathrm{sign}(W_{l+1}^\\top (g_{l+1} \\odot a^*_{l+1}))$, $g = 1\\{|z| \\le \\nu K_l\\}$
     Raises ValueError for nu outside [0, 1].
     """
@@ -161,8 +162,8 @@ def reinforcement_probability(p_r: float, fan_in: int, error: float) -> float:
 def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> None:
     """Push entries of H away from 0: h <- h + 2 sign(h), each with probability p, in place, then clip.
 
-    p: one probability, or one a run. generators: as in `BinaryLayer`. The draw compares random integers of 16 bits
-    with round(2**16 p), so that this too needs no float. Raises ValueError for p outside [0, 1].
+    layer: its H (..., fan_out, fan_in) moves. p: one probability, or one a run. generators: as in `BinaryLayer`.
+    The draw compares random integers of 16 bits with round(2**16 p), so that this too needs no float. Raises ValueError for p outside [0, 1].
     """
     chances = p if isinstance(p, (list, tuple)) else [p]
     if not all(0 <= q <= 1 for q in chances):
@@ -175,7 +176,7 @@ def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> No
 
 
 def random_int16(shape: Sequence[int], generator: torch.Generator) -> Tensor:
-    """Uniform int16 over the whole range, from 64-bit draws (four numbers each). Shape as given."""
+    """Uniform int16 tensor of `shape`, over the whole range, from 64-bit draws of `generator` (four numbers each)."""
     count = math.prod(shape)
     words = torch.empty(-(-count // 4), dtype=torch.int64, device=generator.device).random_(
         -(2**63), None, generator=generator
@@ -184,19 +185,25 @@ def random_int16(shape: Sequence[int], generator: torch.Generator) -> Tensor:
 
 
 def per_run(generators, draw) -> Tensor:
-    """`draw(generator)` for one generator, or stacked over a list of them: no run depends on another."""
+    """`draw(generator)` for one of `generators`, or stacked over a list of them: no run depends on another.
+
+    Returns a tensor, with a leading R for a list. Raises ValueError when generators is None.
+    """
     if generators is None:
         raise ValueError("a torch.Generator (or one a run) is needed: nothing here draws unseeded")
     return torch.stack([draw(g) for g in generators]) if isinstance(generators, (list, tuple)) else draw(generators)
 
 
 def on(value, like: Tensor):
-    """A tensor on the device of `like`; a plain number as it is."""
+    """`value` on the device of the tensor `like`; a plain number as it is."""
     return value.to(like.device) if isinstance(value, Tensor) else value
 
 
 def binary(a: Tensor, name: str, width: int | None = None) -> Tensor:
-    """`a` as int8, checked: integer dtype (TypeError), values in {-1, +1} and last size `width` (ValueError)."""
+    """`a`, any shape, as int8. `name` is what an error calls it; `width` its wanted last size.
+
+    Raises TypeError for another dtype than an integer one, ValueError for values but -1 and +1 or another width.
+    """
     if a.is_floating_point() or a.is_complex() or a.dtype == torch.bool:
         raise TypeError(f"{name} must be an integer tensor of -1 and +1, got {a.dtype}")
     if width is not None and a.shape[-1] != width:
@@ -207,7 +214,7 @@ def binary(a: Tensor, name: str, width: int | None = None) -> Tensor:
 
 
 def checked_group(group: int, width: int) -> int:
-    """`group` when it is a positive divisor of `width`, else ValueError that lists the divisors."""
+    """`group` when it is a positive divisor of `width`. Raises ValueError that lists the divisors otherwise."""
     if group < 1 or width % group:
         divisors = [d for d in range(1, width + 1) if width % d == 0]
         raise ValueError(f"group {group} must divide the width {width}; divisors: {divisors}")
@@ -215,7 +222,7 @@ def checked_group(group: int, width: int) -> int:
 
 
 def checked_labels(y: Tensor, classes: int) -> None:
-    """Raise TypeError when labels are not int64, ValueError when one lies outside 0..classes-1."""
+    """Check labels y, any shape. Raises TypeError when they are not int64, ValueError for one outside 0..classes-1."""
     if y.dtype != torch.int64:
         raise TypeError(f"labels must be int64, got {y.dtype}")
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < classes):

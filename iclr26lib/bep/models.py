@@ -37,7 +37,10 @@ class BinaryMLP(BinaryNetwork):
         return method.matmul(method.forward(self.layers, X)[0][-1], self.P.mT)
 
     def fit_batch(self, x: Tensor, y: Tensor, *, r: float, nu) -> Tensor:
-        """One update. Returns the number of wrong predictions before it, one a run."""
+        """One update from x (..., B, K_0) and labels y (..., B). r: margin. nu: gate.
+
+        Returns the number of wrong predictions before it, one a run. Raises as `method.forward`, `method.triggered`.
+        """
         acts, zs = method.forward(self.layers, x)
         logits = method.matmul(acts[-1], self.P.mT)
         targets, active = self.targets(acts, zs, logits, y, r, nu)
@@ -47,7 +50,7 @@ class BinaryMLP(BinaryNetwork):
         return (logits.argmax(-1) != y).sum(-1)
 
     def targets(self, acts, zs, logits, y, r, nu) -> tuple[list[Tensor], list[Tensor]]:
-        """A target (..., B, K_l) and the samples that fire (..., B), for every layer."""
+        """A target (..., B, K_l) and the samples that fire (..., B), for every layer. Here it raises TypeError."""
         raise TypeError(f"{type(self).__name__} has no learning rule; use BEPMLP or LocalRuleMLP")
 
 

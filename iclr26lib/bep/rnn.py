@@ -57,8 +57,9 @@ class BEPRNN(BinaryNetwork):
         return method.matmul(self.forward(X)[3], self.P.mT)
 
     def desired_states(self, zs: list[Tensor], z_y: Tensor, target: Tensor, nu) -> list[Tensor]:
-        """Desired states [s*_1..s*_T] from s*_y, back through the output and then through time.
+        """Desired states [s*_1..s*_T], (..., B, K_s) each, from s*_y, back through the output and then through time.
 
+        zs: [z_1..z_T]. z_y: pre-activation of the output. target: s*_y (..., B, K_y). nu: gate.
         Equation (BEP-TT): $s^*_t = \\mathrm{sign}(W_{ss}^\\top (g_{t+1} \\odot s^*_{t+1}))$, from $s^*_T$ by $W_{sy}$
         The gate of the state is nu K_s although its fan-in is K_x + K_s: eq. 5 read literally.
         """

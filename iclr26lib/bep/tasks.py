@@ -31,13 +31,14 @@ class Split:
 
 
 def side_by_side(splits: list[Split]) -> Split:
-    """One split a run, stacked. Raises RuntimeError (of torch) when sizes differ."""
+    """The R `splits` as one with a leading R. Raises RuntimeError (of torch) when sizes differ."""
     return Split(*(torch.stack(parts) for parts in zip(*(s.parts() for s in splits), strict=True)))
 
 
 def prototypes(seed: int, *, n: int, n_test: int, D: int, C: int, p: float) -> Split:
     """Random Prototypes: n training, n_test validation and n_test test samples from the same C patterns of D bits.
 
+    p: chance that a bit is flipped.
     Raises ValueError as `random_prototypes`.
     """
     g = generator(seed, "data")

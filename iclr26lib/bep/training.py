@@ -13,7 +13,7 @@ Seeds = int | Sequence[int]
 
 
 def generators(seed: Seeds, stream: str, on="cpu"):
-    """One generator of a named stream for `seed`, or a list of them for a list of seeds."""
+    """One generator of a named stream for `seed`, on the device `on`, or a list of them for a list of seeds."""
     if isinstance(seed, (list, tuple)):
         return [generator(s, stream, on) for s in seed]
     return generator(seed, stream, on)
@@ -53,11 +53,11 @@ class BinaryNetwork:
         return self.layers
 
     def logits(self, X: Tensor) -> Tensor:
-        """Integer class scores (..., N, C)."""
+        """Integer class scores (..., N, C) for X (..., N, ...). The base class raises TypeError."""
         raise TypeError(f"{type(self).__name__} does not say how to score")
 
     def fit_batch(self, X: Tensor, y: Tensor, *, r: float, nu) -> Tensor:
-        """One update. Returns the number of wrong predictions before it, one a run."""
+        """One update from X (..., B, ...) and y (..., B). r: margin. nu: gate. The base class raises TypeError."""
         raise TypeError(f"{type(self).__name__} has no learning rule")
 
     def predict(self, X: Tensor, chunk: int = 500) -> Tensor:
@@ -65,11 +65,14 @@ class BinaryNetwork:
         return torch.cat([self.logits(x).argmax(-1) for x in X.split(chunk, -self.sample_dims - 1)], -1)
 
     def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
-        """Share of right predictions, one number a run. Raises as `logits`."""
+        """Share of right predictions for X (..., N, ...) and y (..., N), one number a run. Raises as `logits`."""
         return (self.predict(X) == y).float().mean(-1).tolist()
 
     def batches(self, X: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches in the order of this epoch; each run has its own. Raises ValueError for a batch out of range."""
+        """Batches (X, y) of `batch` samples in the order of this epoch; each run has its own.
+
+        Raises ValueError for a batch out of range, or another number of labels than of samples.
+        """
         n = X.shape[-self.sample_dims - 1]
         if not 1 <= batch <= n:
             raise ValueError(f"batch must lie in 1..{n}, got {batch}")
@@ -95,7 +98,7 @@ class BinaryNetwork:
         return self.error
 
     def reinforce(self, p_r: float) -> None:
-        """Reinforce every trained layer once, with the probability that the last epoch's error gives."""
+        """Reinforce every trained layer once; p_r in [0, 1] and the last epoch's error give the probability."""
         errors = self.error if isinstance(self.error, list) else [self.error]
         for layer in self.trained if p_r else []:
             chances = [method.reinforcement_probability(p_r, layer.fan_in, e) for e in errors]

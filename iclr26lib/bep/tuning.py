@@ -64,7 +64,7 @@ def settings(grid: str) -> list[dict[str, float]]:
 
 
 def score(case: dict[str, Any], chosen: dict[str, float]) -> float:
-    """Mean validation accuracy of one setting over the pilot seeds."""
+    """Mean validation accuracy, over the pilot seeds, of the setting `chosen` in `case`, an entry of `cases()`."""
     seeds = PILOT_SEEDS if case["call"] != "float_models" else PILOT_SEEDS[:1]
     arguments = {"seeds": list(seeds), **case["fixed"], **chosen}
     if case["call"] != "float_models":

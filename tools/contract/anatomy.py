@@ -95,8 +95,8 @@ def exercises(slug: str, root: Path) -> list[str]:
         found.append(f"{where} has {count} cells tagged exercise, {FEWEST_EXERCISES} or {MOST_EXERCISES} are wanted")
     if order != ["exercise", "solution"] * count:
         found.append(f"{where}: each exercise needs one cell tagged solution after it, the order is {order}")
-    if any("solution" in marks and "hide-input" not in marks for _, marks, _ in notebook):
-        found.append(f"{where}: a solution is not folded (tag hide-input)")
+    if any("solution" in marks and "hide-output" not in marks for _, marks, _ in notebook):
+        found.append(f"{where}: a solution is not folded (tags remove-input, hide-output)")
     return found
 
 

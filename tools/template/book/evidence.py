@@ -37,7 +37,7 @@ style.preset_table(preset)
 # ## The claims
 
 # %% tags=["hide-input"]
-declared = claims.load(presets.claims_file())
+declared = claims.of("__SLUG__")
 style.claims_table(declared)
 
 # %% [markdown]

@@ -25,10 +25,6 @@ device = "auto"
 overrides = {}
 
 # %% tags=["hide-input"]
-import inspect
-
-from IPython.display import Code
-
 from iclr26lib import style
 from iclr26lib.__SLUG__ import exercises, figures, method, presets
 from iclr26lib.scale import choose
@@ -52,8 +48,8 @@ figures.trace(values)
 #
 # $$m_t = m_{t-1} + \frac{x_t - m_{t-1}}{t}$$ (eq-__SLUG__-1)
 
-# %% tags=["hide-input"]
-Code(inspect.getsource(method.running_mean), language="python")
+# %% tags=["remove-input"]
+style.source(method.running_mean)
 
 # %%
 method.running_mean(values)[-1]
@@ -81,8 +77,8 @@ def step(mean, value, count):
 
 exercises.EXERCISES["step"].check(step)
 
-# %% tags=["solution", "hide-input"]
-Code(inspect.getsource(exercises.step), language="python")
+# %% tags=["solution", "remove-input", "hide-output"]
+style.source(exercises.step)
 
 # %% [markdown] tags=["exercise"]
 # **Exercise 2.** TO WRITE: task, hint and target value of the exercise `error`.
@@ -96,8 +92,8 @@ def error(estimate, truth):
 
 exercises.EXERCISES["error"].check(error)
 
-# %% tags=["solution", "hide-input"]
-Code(inspect.getsource(exercises.error), language="python")
+# %% tags=["solution", "remove-input", "hide-output"]
+style.source(exercises.error)
 
 # %% [markdown]
 # ## What to read next

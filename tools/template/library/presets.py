@@ -1,9 +1,6 @@
 """How large a run is at each scale."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from iclr26lib.chapters import ROOT
 
 
 @dataclass(frozen=True)
@@ -15,8 +12,3 @@ class Preset:
 
 
 PRESETS = {"smoke": Preset(samples=20, seeds=1), "book": Preset(samples=100, seeds=10), "full": Preset(10_000, 20)}
-
-
-def claims_file() -> Path:
-    """Where the claims of the chapter are declared."""
-    return ROOT / "book" / "__SLUG__" / "claims.yaml"
