@@ -163,7 +163,8 @@ def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> No
     """Push entries of H away from 0: h <- h + 2 sign(h), each with probability p, in place, then clip.
 
     layer: its H (..., fan_out, fan_in) moves. p: one probability, or one a run. generators: as in `BinaryLayer`.
-    The draw compares random integers of 16 bits with round(2**16 p), so that this too needs no float. Raises ValueError for p outside [0, 1].
+    The draw compares random integers of 16 bits with round(2**16 p), so that this too needs no float.
+    Raises ValueError for p outside [0, 1].
     """
     chances = p if isinstance(p, (list, tuple)) else [p]
     if not all(0 <= q <= 1 for q in chances):
