@@ -184,7 +184,7 @@ def gate_study(tables: dict[str, tuple[Sequence[float], np.ndarray, float]], cha
 
     tables: name -> (nus, accuracies (nus, seeds), units a nu: fan_in / sqrt(total fan-in)). chance: name -> accuracy.
     """
-    fig, axes = plt.subplots(1, 2, sharey=True)
+    fig, axes = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.8))
     for (name, (nus, table, unit)), colour, marker in zip(tables.items(), style.CYCLE, "osv^D", strict=False):
         for ax, scale in zip(axes, (1.0, unit), strict=True):
             shown = [max(nu, min(n for n in nus if n > 0) / 3) * scale for nu in nus]
@@ -197,7 +197,8 @@ def gate_study(tables: dict[str, tuple[Sequence[float], np.ndarray, float]], cha
     for value in sorted(set(chance.values())):
         axes[0].axhline(100 * value, color=style.GREY, lw=1, ls=":")
     axes[0].set_ylabel("test accuracy, %")
-    axes[0].legend(loc="lower right")
+    handles, names = axes[0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside upper center", ncol=2)
     return style.finished(fig)
 
 
