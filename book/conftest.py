@@ -17,7 +17,10 @@ kernels.use_files()
 
 def expected_cells(path: Path) -> int:
     """Return the number of code cells of a notebook."""
-    return sum(cell["cell_type"] == "code" for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    return sum(
+        cell["cell_type"] == "code"
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    )
 
 
 def missing_cells(passed: Counter, notebooks: list[Path]) -> list[str]:
@@ -55,9 +58,24 @@ class CellCount:
 def pytest_configure(config: pytest.Config) -> None:
     """Count cells where whole notebooks run, in the process that hears of all of them."""
     selected = [Path(argument) for argument in config.args]
-    whole = (config.option.nbval or config.option.nbval_lax) and all(path.exists() for path in selected)
-    if hasattr(config, "workerinput") or not whole or config.option.collectonly or config.option.keyword:
+    whole = (config.option.nbval or config.option.nbval_lax) and all(
+        path.exists() for path in selected
+    )
+    if (
+        hasattr(config, "workerinput")
+        or not whole
+        or config.option.collectonly
+        or config.option.keyword
+    ):
         return
-    found = [path for top in selected for path in ([top] if top.is_file() else sorted(top.rglob("*.ipynb")))]
-    notebooks = [path.resolve() for path in found if path.suffix == ".ipynb" and ".ipynb_checkpoints" not in path.parts]
+    found = [
+        path
+        for top in selected
+        for path in ([top] if top.is_file() else sorted(top.rglob("*.ipynb")))
+    ]
+    notebooks = [
+        path.resolve()
+        for path in found
+        if path.suffix == ".ipynb" and ".ipynb_checkpoints" not in path.parts
+    ]
     config.pluginmanager.register(CellCount(config, notebooks), "iclr26-cell-count")

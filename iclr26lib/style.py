@@ -42,10 +42,29 @@ def finished(figure: Any) -> Any:
     return figure
 
 
+class Small(str):
+    """A second line of a table cell, set smaller."""
+
+
+class Verdict(str):
+    """A verdict in a table cell, set as a coloured badge where the page knows how."""
+
+
+def _cell(part: Any) -> str:
+    if isinstance(part, (list, tuple)):
+        return "<br>".join(_cell(p) for p in part)
+    text = html.escape(str(part))
+    if isinstance(part, Verdict):
+        name = part.replace(" at this scale", "").replace(" ", "-")
+        return f'<span class="verdict verdict-{name}">{text}</span>'
+    return f"<small>{text}</small>" if isinstance(part, Small) else text
+
+
 class Table:
     """A table that a notebook shows as HTML: `Table(header, rows)`; numbers are formatted by the caller.
 
-    header: column names. rows: sequences of the same length. Raises ValueError for a row of another length.
+    header: column names. rows: sequences of the same length; a cell is a text, a `Small`, a `Verdict`, or a list of
+    them, one a line. Raises ValueError for a row of another length.
     """
 
     def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]]):
@@ -55,12 +74,12 @@ class Table:
                 raise ValueError(f"a row has {len(row)} cells, the header {len(self.header)}: {row!r}")
 
     def __repr__(self) -> str:
-        lines = [self.header, *self.rows]
-        return "\n".join(" | ".join(str(cell) for cell in line) for line in lines)
+        flat = [["; ".join(map(str, c)) if isinstance(c, (list, tuple)) else str(c) for c in row] for row in self.rows]
+        return "\n".join(" | ".join(line) for line in [self.header, *flat])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(str(c))}</th>" for c in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>" for row in self.rows)
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in self.header)
+        body = "".join("<tr>" + "".join(f"<td>{_cell(c)}</td>" for c in row) + "</tr>" for row in self.rows)
         return (
             f'<div class="table-wrap"><table class="book-table"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
@@ -97,10 +116,18 @@ def preset_table(preset: Any) -> Table:
 
 
 def claims_table(claims: Sequence[Any]) -> Table:
-    """The claims as declared: what is said, where, the paper's value, the rule."""
+    """The claims as declared: what is said and where, the paper's value, what it is held against, the rule and why."""
     return Table(
-        ["", "claim", "where", "paper", "rule, fixed beforehand", "why this rule"],
-        [(c.id, c.statement, c.where, c.paper_value, c.rule, c.why) for c in claims],
+        ["claim", "paper", "held against", "rule, fixed beforehand"],
+        [
+            (
+                [f"{c.id}  {c.statement}", Small(c.where)],
+                c.paper_value,
+                c.against,
+                [c.rule, Small(c.why)],
+            )
+            for c in claims
+        ],
     )
 
 
@@ -115,13 +142,19 @@ def ledger_table(
     rows = []
     for claim, j in zip(claims, judged, strict=True):
         raw = "share" if j["unit"] == "points" else j["unit"]
-        arms = number(j["ours"], raw) + ("" if j["against"] is None else f" against {number(j['against'], raw)}")
+        arms = "" if j["against"] is None else f"{number(j['ours'], raw)} against {number(j['against'], raw)}; "
+        judged_value = number(j["estimate"], j["unit"])
+        span = "" if j["interval"] is None else f" ({interval(j['interval'], j['unit'])})"
         rows.append(
-            (claim.id, claim.metric, claim.paper_value, arms, number(j["estimate"], j["unit"]),
-             interval(j["interval"], j["unit"]), j["seeds"], j["verdict"], others.get(claim.id, "not run"))
-        )  # fmt: skip
-    header = ["", "metric", "paper", "ours", "judged value", "95 % interval", "seeds", "verdict", "at full scale"]
-    return Table(header, rows)
+            (
+                [f"{claim.id}  {claim.statement}", Small(claim.metric)],
+                claim.paper_value,
+                [judged_value + span, Small(f"{arms}{j['seeds']} seeds")],
+                Verdict(j["verdict"]),
+                Verdict(others.get(claim.id, "not run")),
+            )
+        )
+    return Table(["claim", "paper", "ours (95 % interval)", "verdict", "at full scale"], rows)
 
 
 def source(function: Any) -> Any:

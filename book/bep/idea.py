@@ -19,7 +19,7 @@
 # After this page you can say what BEP does and what it replaces, compute one update by hand, train a binary network in
 # which no floating-point number enters an update, and choose the one setting that most often goes wrong, the gate.
 
-# %% tags=["bootstrap", "hide-input"]
+# %% tags=["bootstrap", "remove-cell"]
 import sys
 
 if "google.colab" in sys.modules:
@@ -28,7 +28,8 @@ if "google.colab" in sys.modules:
 
     address, tag = "https://github.com/iclr26lib/iclr26lib", "v0.1.0"
     if not os.path.isdir("iclr26"):
-        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"--branch={tag}", address, "iclr26"], check=True)
+        clone = ["git", "clone", "--quiet", "--depth=1", f"--branch={tag}", address, "iclr26"]
+        subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[bep]"], check=True)
         subprocess.run([*pip, "--no-deps", "aeon"], check=True)
@@ -92,7 +93,10 @@ figures.problem(75)
 # two layers of three neurons, two classes.
 
 # %%
-layers = [bep.BinaryLayer(3, 3, group=3, generators=seeding.generator(seed, "worked")) for _ in range(2)]
+layers = [
+    bep.BinaryLayer(3, 3, group=3, generators=seeding.generator(seed, "worked"))
+    for _ in range(2)
+]
 layers[0].H = torch.tensor([[3, -1, 5], [-7, 1, 1], [1, 1, -3]], dtype=torch.int32)
 layers[1].H = torch.tensor([[1, -3, 1], [5, 1, -1], [-1, -1, -5]], dtype=torch.int32)
 P = torch.tensor([[1, 1, -1], [-1, -1, 1]], dtype=torch.int8)
@@ -109,8 +113,7 @@ a0, label = torch.tensor([[1, -1, 1]], dtype=torch.int8), torch.tensor([1])
 # %% tags=["remove-input"]
 style.source(method.forward)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 acts, zs = bep.forward(layers, a0)
 logits = method.matmul(acts[-1], P.mT)
 print("z1", zs[0].tolist(), " a1", acts[1].tolist())
@@ -131,8 +134,7 @@ print("z2", zs[1].tolist(), " a2", acts[2].tolist(), " scores", logits.tolist())
 # %% tags=["remove-input"]
 style.source(method.triggered)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 print(
     "margin",
     (logits[0, 1] - logits[0, 0]).item(),
@@ -146,8 +148,12 @@ print(
 # At the top, the desired activation is the prototype of the true class. Below, every neuron of layer $l$ is told the sign
 # that most of the neurons above would like it to have (equation 5, with the gate of equation 7):
 #
-# $$a^*_L=\rho_c,\qquad a^*_l=\mathrm{sign}\big(W_{l+1}^\top(g_{l+1}\odot a^*_{l+1})\big),\qquad
-# (g_{l+1})_i=\mathbf 1\{|z_{l+1,i}|\le\nu K_l\}$$ (bep-5)
+# $$
+# \begin{aligned}
+# a^*_L&=\rho_c,\qquad a^*_l=\mathrm{sign}\big(W_{l+1}^\top(g_{l+1}\odot a^*_{l+1})\big),\\
+# (g_{l+1})_i&=\mathbf 1\{|z_{l+1,i}|\le\nu K_l\}
+# \end{aligned}
+# $$ (bep-5)
 #
 # The gate $g$ silences neurons far from threshold, which an update could not flip anyway. Two details are easy to miss:
 # the threshold is $\nu$ times the *fan-in* $K_l$ of the layer above, and the gate multiplies the target before the matrix,
@@ -157,8 +163,7 @@ print(
 # %% tags=["remove-input"]
 style.source(method.desired_activations)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 targets = bep.desired_activations(layers, zs, P[label], nu=0.4)
 print("a*1", targets[0].tolist(), " a*2", targets[1].tolist())
 
@@ -173,8 +178,7 @@ print("a*1", targets[0].tolist(), " a*2", targets[1].tolist())
 # %% tags=["remove-input"]
 style.source(method.winner_mask)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 masks = [bep.winner_mask(target, z, group=3) for target, z in zip(targets, zs, strict=True)]
 for l, (target, z, mask) in enumerate(zip(targets, zs, masks, strict=True), 1):
     print(f"layer {l}: stability", (target * z).tolist(), " moves", mask.tolist())
@@ -190,8 +194,7 @@ for l, (target, z, mask) in enumerate(zip(targets, zs, masks, strict=True), 1):
 # %% tags=["remove-input"]
 style.source(method.update_)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 for layer, target, a_prev, mask in zip(layers, targets, acts, masks, strict=False):
     bep.update_(layer, target, a_prev, mask)
 print("H1", layers[0].H.tolist())
@@ -233,15 +236,16 @@ for _epoch in range(8):
     net.error = wrong / len(y)
     mistakes.append(wrong)
 
-assert all(layer.H.dtype == torch.int32 and layer.W.dtype == torch.int8 for layer in net.layers)
+assert all(
+    layer.H.dtype == torch.int32 and layer.W.dtype == torch.int8 for layer in net.layers
+)
 assert mistakes[-1] < mistakes[0] / 2
 print("mistakes of", len(y), "in each epoch:", mistakes)
 
 # %% [markdown]
 # And the guard is real: a single float inside the block is an error.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 try:
     with bep.integer_only():
         X.float()
@@ -254,8 +258,7 @@ except TypeError as error:
 # %% tags=["remove-input"]
 style.source(bits.xnor_dot)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 states = [layer.H.numpy().copy() for layer in net.layers]
 limits = [bep.gate_threshold(0.4, layer.fan_in) for layer in net.layers]
 fired = bits.train_step(
@@ -269,7 +272,10 @@ fired = bits.train_step(
     clip=net.layers[0].limits,
 )
 net.fit_batch(X[:50], y[:50], r=0.5, nu=0.4)
-print("same state:", all((s == layer.H.numpy()).all() for s, layer in zip(states, net.layers, strict=True)))
+print(
+    "same state:",
+    all((s == layer.H.numpy()).all() for s, layer in zip(states, net.layers, strict=True)),
+)
 
 # %% [markdown]
 # ### Use it on your data
@@ -279,7 +285,10 @@ print("same state:", all((s == layer.H.numpy()).all() for s, layer in zip(states
 
 # %%
 images, clothes = data.fashion_mnist_small("train")
-X, y = bep.median_binarize(images[: preset.fashion_train]), torch.tensor(clothes[: preset.fashion_train])
+X, y = (
+    bep.median_binarize(images[: preset.fashion_train]),
+    torch.tensor(clothes[: preset.fashion_train]),
+)
 test_images, test_clothes = data.fashion_mnist_small("test")
 
 P = bep.binary_frame(10, 75, generator=seeding.generator(seed, "frame"))
@@ -288,7 +297,9 @@ for _epoch in range(preset.epochs):
     error = net.fit_epoch(X, y, r=0.5, nu=0.5, p_r=0.5, batch=100)
     assert 0 <= error <= 1
 accuracy = net.accuracy(bep.median_binarize(test_images), torch.tensor(test_clothes))
-print(f"training error {error:.1%}, test accuracy {accuracy:.1%}, {len(X)} images, {preset.epochs} epochs")
+print(
+    f"training error {error:.1%}, test accuracy {accuracy:.1%}, {len(X)} images, {preset.epochs} epochs"
+)
 
 # %% [markdown]
 # Where you would surely go wrong: with a gate that is too small for your width the network stays at chance and nothing
@@ -307,7 +318,7 @@ print(f"training error {error:.1%}, test accuracy {accuracy:.1%}, {len(X)} image
 # widen the network without touching the gate, or open the gate. Then ask: is there a setting at which opening it further
 # hurts?
 
-# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "The gate of one width, from shut to open: share of targets let through and test accuracy. The interactive figure below shows what happens inside.", "name": "bep-gate-overview"}, "image": {"alt": "Two rising curves against the gate for each of several hidden widths: the share of targets that pass, and the test accuracy, which starts near chance where hardly a target passes and flattens when most do."}}
+# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "The gate of every width, from shut to open: share of targets let through and test accuracy. The interactive figure below shows what happens inside.", "name": "bep-gate-overview"}, "image": {"alt": "Two rising curves against the gate for each of several hidden widths: the share of targets that pass, and the test accuracy, which starts near chance where hardly a target passes and flattens when most do."}}
 live = {
     "name": "prototypes",
     "n": preset.live_train,
@@ -318,7 +329,9 @@ live = {
 }
 shots = {}
 for K in preset.live_widths:
-    found = experiments.gate_snapshots(task=live, seed=seed, width=K, nus=preset.live_nus, epochs=preset.live_epochs)
+    found = experiments.gate_snapshots(
+        task=live, seed=seed, width=K, nus=preset.live_nus, epochs=preset.live_epochs
+    )
     shots |= {(K, nu): shot for nu, shot in zip(preset.live_nus, found, strict=True)}
 figures.gate_overview(shots)
 

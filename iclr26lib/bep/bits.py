@@ -57,8 +57,9 @@ def xnor_dot(a: Bits, w: Bits, gate: Bits | None = None) -> np.ndarray:
     differ = a.words[:, None, :] ^ w.words[None, :, :]
     if gate is None:
         return np.int32(a.K) - 2 * np.bitwise_count(differ).sum(-1, dtype=np.int32)
+    differ &= gate.words[:, None, :]
     live = np.bitwise_count(gate.words).sum(-1, dtype=np.int32)[:, None]
-    return live - 2 * np.bitwise_count(differ & gate.words[:, None, :]).sum(-1, dtype=np.int32)
+    return live - 2 * np.bitwise_count(differ).sum(-1, dtype=np.int32)
 
 
 def forward(H: list[np.ndarray], a0: Bits) -> tuple[list[Bits], list[np.ndarray]]:

@@ -25,10 +25,11 @@ def _sums(*shape: int, seed: int) -> Tensor:
 
 def winner_mask(target: Tensor, z: Tensor, group: int) -> Tensor:
     """The solution: in every group the wrong neuron nearest to being right; target, z and result (..., B, K)."""
-    stability = (target * z).unflatten(-1, (-1, method.checked_group(group, z.shape[-1])))
-    effort = torch.where(stability < 0, -stability, 10**6)
-    first = torch.zeros_like(stability, dtype=torch.bool).scatter(-1, effort.argmin(-1, keepdim=True), True)
-    return (first & (stability < 0)).flatten(-2)
+    group = method.checked_group(group, z.shape[-1])
+    stability = (target * z).unflatten(-1, (-1, group))
+    wrong = stability < 0
+    easiest = torch.where(wrong, -stability, 10**6).argmin(-1, keepdim=True)
+    return (torch.zeros_like(wrong).scatter(-1, easiest, True) & wrong).flatten(-2)
 
 
 def _mask_hardest(target, z, group):

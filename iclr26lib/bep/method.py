@@ -68,7 +68,10 @@ class BinaryLayer:
         return sign(self.H)
 
 
-def forward(layers: Sequence[BinaryLayer], a0: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+def forward(
+    layers: Sequence[BinaryLayer],
+    a0: Tensor,
+) -> tuple[list[Tensor], list[Tensor]]:
     """Activations [a_0..a_L] and pre-activations [z_1..z_L] of a batch a0 (..., B, K_0) in {-1, +1}.
 
     Equation (forward): $z_l = W_l a_{l-1}$, $a_l = \\mathrm{sign}(z_l)$
@@ -108,7 +111,12 @@ def gate_threshold(nu: float | Sequence[float], fan_in: int) -> int | Tensor:
     return math.floor(Fraction(str(nu)) * fan_in)
 
 
-def desired_activations(layers: Sequence[BinaryLayer], zs: Sequence[Tensor], target: Tensor, nu) -> list[Tensor]:
+def desired_activations(
+    layers: Sequence[BinaryLayer],
+    zs: Sequence[Tensor],
+    target: Tensor,
+    nu: float | Sequence[float],
+) -> list[Tensor]:
     """The binary chain rule: desired activations [a*_1..a*_L], each (..., B, K_l) in {-1, +1}.
 
     zs: from `forward`. target: a*_L, the prototype of the true class. nu: gate, as a share of the fan-in.
@@ -134,7 +142,8 @@ def winner_mask(target: Tensor, z: Tensor, group: int) -> Tensor:
     stability = (target * z).unflatten(-1, (-1, checked_group(group, z.shape[-1])))
     wrong = stability < 0
     effort = torch.where(wrong, -stability, torch.iinfo(stability.dtype).max)
-    winner = torch.zeros_like(wrong).scatter_(-1, effort.argmin(-1, keepdim=True), True)
+    easiest = effort.argmin(-1, keepdim=True)
+    winner = torch.zeros_like(wrong).scatter_(-1, easiest, True)
     return (winner & wrong).flatten(-2)
 
 
@@ -169,7 +178,8 @@ def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> No
     chances = p if isinstance(p, (list, tuple)) else [p]
     if not all(0 <= q <= 1 for q in chances):
         raise ValueError(f"p must lie in [0, 1], got {p}")
-    limit = torch.tensor([round(q * 2**16) - 2**15 for q in chances], dtype=torch.int32)
+    limits = [round(q * 2**16) - 2**15 for q in chances]
+    limit = torch.tensor(limits, dtype=torch.int32)
     limit = limit[:, None, None] if isinstance(p, (list, tuple)) else limit
     draw = per_run(generators, lambda g: random_int16(layer.H.shape[-2:], g))
     chosen = on(draw < on(limit, draw), layer.H)

@@ -11,7 +11,7 @@ def _(default, text: str):
 class Preset:
     """Everything that sets how long the chapter runs. Methods' own settings are chosen by `tuning`."""
 
-    seeds: int = _(5, "seeds of every arm, counted from the notebook's `seed`")
+    seeds: int = _(5, "seeds of every arm, counted from the notebook's parameter")
     n_train: int = _(8000, "Random Prototypes: training samples")
     n_test: int = _(2000, "Random Prototypes: test samples, and as many for validation")
     input_bits: int = _(1000, "Random Prototypes: bits of a sample")
@@ -33,6 +33,7 @@ class Preset:
     rnn_nus: tuple[float, ...] = _((0.05, 0.1, 0.2, 0.4, 1.0), "gates of the RNN's gate study")
     ablation_seeds: int = _(3, "seeds of the ablation of the other settings")
     ablation_epochs: int = _(5, "epochs of that ablation")
+    schedule_patience: int = _(0, "epochs without progress before groups grow, in the ablation; 0: not run")
     groups: tuple[int, ...] = _((5, 15, 75), "group sizes of the ablation, beside the tuned one")
     live_widths: tuple[int, ...] = _((35, 75, 135, 255), "widths on the slider of the idea notebook")
     live_nus: tuple[float, ...] = _((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gates on the slider of the idea notebook")
@@ -45,12 +46,13 @@ PRESETS = {
         seeds=1, n_train=500, n_test=200, input_bits=200, flip=0.4, widths=(35, 75), epochs=2, gate_epochs=2,
         gate_nus=(0.0, 0.2, 1.0), fashion_train=300, fashion_val=100, fashion_test=200, series=200, rnn_width=35,
         rnn_epochs=2, rnn_nus=(0.05, 0.4, 1.0), ablation_seeds=1, ablation_epochs=1, groups=(5, 15),
-        live_widths=(35, 75),         live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
+        schedule_patience=1,         live_widths=(35, 75),         live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
     ),
     "book": Preset(),
     "full": Preset(
         seeds=10, n_train=20000, n_test=3000, widths=(35, 75, 135, 255, 525), epochs=50,
         gate_widths=(35, 75, 135, 255), gate_epochs=20, fashion_train=50000, fashion_val=10000, fashion_test=10000,
-        rnn_width=1035, rnn_epochs=50, rnn_nus=(0.02, 0.05, 0.1, 0.2, 0.4, 1.0), ablation_seeds=10, ablation_epochs=20,
+        rnn_width=1035, rnn_epochs=50, rnn_nus=(0.02, 0.05, 0.1, 0.2, 0.4, 1.0), ablation_seeds=10,
+        ablation_epochs=20, schedule_patience=3,
     ),
 }  # fmt: skip

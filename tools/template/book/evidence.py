@@ -11,7 +11,7 @@
 #
 # TO WRITE: what is tested here, in two lines.
 
-# %% tags=["bootstrap", "hide-input"]
+# %% tags=["bootstrap", "remove-cell"]
 __BOOTSTRAP__
 
 # %% tags=["parameters"]

@@ -15,7 +15,7 @@
 #
 # TO WRITE: what you will be able to do after this page, in two or three lines.
 
-# %% tags=["bootstrap", "hide-input"]
+# %% tags=["bootstrap", "remove-cell"]
 __BOOTSTRAP__
 
 # %% tags=["parameters"]
