@@ -22,7 +22,7 @@ if "google.colab" in sys.modules:
 
     address, tag = "https://github.com/iclr26lib/iclr26lib", "v0.1.0"
     if not os.path.isdir("iclr26"):
-        clone = ["git", "clone", "--quiet", "--depth=1", f"--branch={tag}", address, "iclr26"]
+        clone = ["git", "clone", "-q", "--depth=1", f"--branch={tag}", address, "iclr26"]
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[bep]"], check=True)
