@@ -153,7 +153,7 @@ def update_(layer: BinaryLayer, target: Tensor, a_prev: Tensor, mask: Tensor) ->
     target, mask: (..., B, fan_out). a_prev: (..., B, fan_in), the layer's input.
     Equation (9): $H \\leftarrow \\mathrm{clip}(H + 2 \\sum_\\mu (M^\\mu \\odot a^{*\\mu}) (a^\\mu_{l-1})^\\top)$
     """
-    layer.H.add_(2 * matmul((mask * target).mT, a_prev)).clamp_(*layer.limits)
+    layer.H.add_(matmul((mask * target).mT, a_prev), alpha=2).clamp_(*layer.limits)
 
 
 def reinforcement_probability(p_r: float, fan_in: int, error: float) -> float:
@@ -183,7 +183,7 @@ def reinforce_(layer: BinaryLayer, p: float | Sequence[float], generators) -> No
     limit = limit[:, None, None] if isinstance(p, (list, tuple)) else limit
     draw = per_run(generators, lambda g: random_int16(layer.H.shape[-2:], g))
     chosen = on(draw < on(limit, draw), layer.H)
-    layer.H.add_(2 * chosen * layer.W).clamp_(*layer.limits)
+    layer.H.add_(chosen * layer.W, alpha=2).clamp_(*layer.limits)
 
 
 def random_int16(shape: Sequence[int], generator: torch.Generator) -> Tensor:
@@ -219,7 +219,7 @@ def binary(a: Tensor, name: str, width: int | None = None) -> Tensor:
         raise TypeError(f"{name} must be an integer tensor of -1 and +1, got {a.dtype}")
     if width is not None and a.shape[-1] != width:
         raise ValueError(f"{name} has width {a.shape[-1]}, expected {width}")
-    if not bool((a.abs() == 1).all()):
+    if a.numel() and any(int(end) != 1 for end in torch.aminmax(a.abs())):
         raise ValueError(f"{name} must hold only -1 and +1, got {a[a.abs() != 1].flatten()[0].item()}")
     return a.to(torch.int8)
 
