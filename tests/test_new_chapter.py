@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools import contract, new_chapter, notebooks, outputs, site
+from tools import bootstrap, contract, new_chapter, notebooks, outputs, site
 
 
 def test_only_the_authors_part_is_missing(template: Path) -> None:
@@ -35,7 +35,8 @@ def test_no_mark_of_the_template_is_left(template: Path) -> None:
     for place in new_chapter.PLACES.values():
         assert "__SLUG__" not in (template / place.format(slug="earthse")).read_text()
     idea = (template / "book/earthse/idea.py").read_text()
-    assert f"git+{site.address(template)}@v" in idea
+    assert bootstrap.cell("earthse", template) in idea
+    assert f'"{site.address(template)}", "v' in idea
 
 
 def test_every_file_of_the_template_is_laid_down() -> None:

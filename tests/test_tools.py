@@ -299,7 +299,7 @@ class TestSite:
         for path in site.tracked(root):
             text = path.read_text(encoding="utf-8", errors="replace")
             assert not any(form in text for form in site.forms(old)[:2]), path
-        assert "git+https://github.com/some-one/a.book@v" in (root / "book/earthse/idea.ipynb").read_text()
+        assert "https://github.com/some-one/a.book" in (root / "book/earthse/idea.ipynb").read_text()
         assert outputs.outdated("earthse", "idea", root) is None
         assert (root / "results/book/earthse.json").read_bytes() == before
 

@@ -42,7 +42,7 @@ def stages() -> list[Stage]:
         Stage("check", [sys.executable, "-m", "tools.check"]),
         Stage("unit and contract tests", [*PYTEST, "tests", *ignored, *PAIR], environment=ONE_THREAD),
         Stage("notebooks", [*PYTEST, "book", *NBVAL, *PAIR], environment={**ONE_THREAD, "ICLR26_SCALE": "smoke"}),
-        Stage("papermill", [*PYTEST, LATER[0], *PAIR], environment=ONE_THREAD),
+        Stage("papermill", [*PYTEST, LATER[0], "-n", "2", "--dist", "load"], environment=ONE_THREAD),
         Stage("book", [sys.executable, "-m", "tools.build_book"]),
         Stage("browser", [*PYTEST, LATER[1]], needs="book"),
     ]
