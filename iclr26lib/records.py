@@ -182,17 +182,22 @@ def load(path: str | Path) -> dict[str, Any]:
 def current(path: str | Path) -> dict[str, Any]:
     """`load`, and refuse a record that another version of the code or of the claims made (ValueError)."""
     record = load(path)
-    if record["digest"].get("code") != code_digest(record["slug"]):
+    if not is_current(record):
         raise ValueError(
             f"{record['slug']} at {record['scale']} scale: the record is from another code version; run again"
         )
     return record
 
 
-def at_full_scale(slug: str) -> list[dict[str, Any]] | None:
-    """The judged claims of the committed full-scale record, or None where the chapter was not run at that scale.
+def is_current(record: dict[str, Any]) -> bool:
+    """Whether the present code would make this record."""
+    return record["digest"].get("code") == code_digest(record["slug"])
 
-    Raises ValueError when the record is malformed or from another code version.
+
+def at_full_scale(slug: str) -> dict[str, Any] | None:
+    """The committed full-scale record of a chapter, or None where it was not run at that scale.
+
+    It may come from older code, because running it anew takes a GPU: ask `is_current`. Raises ValueError as `load`.
     """
     path = ROOT / "results" / "full" / f"{slug}.json"
-    return current(path)["claims"] if path.is_file() else None
+    return load(path) if path.is_file() else None

@@ -131,14 +131,15 @@ def claims_table(claims: Sequence[Any]) -> Table:
     )
 
 
-def ledger_table(
-    claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: Sequence[dict[str, Any]] | None = None
-) -> Table:
+def ledger_table(claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: dict[str, Any] | None = None) -> Table:
     """The ledger: paper's value, ours, the judged interval, seeds and verdict; full scale beside it, or "not run".
 
-    claims: as declared. judged: `record["claims"]` of this run. full: the same of the full-scale record, or None.
+    claims: as declared. judged: `record["claims"]` of this run. full: the record at full scale, or None.
     """
-    others = {j["id"]: j["verdict"] for j in full or []}
+    from .records import is_current
+
+    others = {j["id"]: j["verdict"] for j in full["claims"]} if full else {}
+    age = [] if full is None or is_current(full) else [Small("by older code")]
     rows = []
     for claim, j in zip(claims, judged, strict=True):
         raw = "share" if j["unit"] == "points" else j["unit"]
@@ -151,7 +152,7 @@ def ledger_table(
                 claim.paper_value,
                 [judged_value + span, Small(f"{arms}{j['seeds']} seeds")],
                 Verdict(j["verdict"]),
-                Verdict(others.get(claim.id, "not run")),
+                [Verdict(others.get(claim.id, "not run")), *age],
             )
         )
     return Table(["claim", "paper", "ours (95 % interval)", "verdict", "at full scale"], rows)

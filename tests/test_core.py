@@ -224,6 +224,16 @@ def test_record_goes_round(tmp_path, monkeypatch):
         records.current(path)
 
 
+def test_ledger_shows_full_scale_and_its_age(tmp_path, monkeypatch):
+    claim, record = made(tmp_path, monkeypatch)
+    assert "not run" in repr(style.ledger_table([claim], record["claims"]))
+    shown = style.ledger_table([claim], record["claims"], record)
+    assert repr(shown).endswith("shown | shown")
+    assert 'class="verdict verdict-shown"' in shown._repr_html_()
+    monkeypatch.setattr(records, "code_digest", lambda slug: "d2")
+    assert repr(style.ledger_table([claim], record["claims"], record)).endswith("shown; by older code")
+
+
 def test_record_refuses_unmatched_claims(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="do not match"):
         made(tmp_path, monkeypatch, measurements={"C2": {"ours": [1], "against": None}})

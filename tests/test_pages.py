@@ -123,6 +123,8 @@ def test_cost_says_when_how_long_and_on_what(root):
     made["hardware"]["gpu"] = None
     write(root / "results" / "full" / "done.json", made)
     assert pages.cost("done", "full", root).endswith("on C (2 cores)")
+    write(root / "results" / "full" / "done.json", made | {"digest": {"code": "old", "claims": "x"}})
+    assert "by older code than the present" in pages.cost("done", "full", root)
     assert pages.cost("later", "full", root) == "full scale: not run"
 
 

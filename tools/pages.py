@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from iclr26lib import chapters, claims, records, style
+from iclr26lib import chapters, claims, digest, records, style
 from tools import equations
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,6 +89,8 @@ def cost(slug: str, scale: str, root: Path = ROOT) -> str:
         parts.append(f"{spent['wall_seconds'] / 60:.1f} minutes")
     if "peak_memory_mb" in spent:
         parts.append(f"{spent['peak_memory_mb'] / 1000:.1f} GB of memory at most")
+    if record["digest"].get("code") != digest.chapter_digest(slug, root):
+        parts.append("by older code than the present")
     on = machine.get("gpu") or machine.get("cpu")
     cores = f" ({machine['cores']} cores)" if machine.get("cores") and not machine.get("gpu") else ""
     return f"{scale} scale: {', '.join(parts)}" + (f", on {on}{cores}" if on else "")
