@@ -23,10 +23,13 @@ from .chapters import ROOT
 
 VERDICTS = ("shown", "not shown", "contradicted", "not judged at this scale")
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
+_SIZE, _SEEDS = r"(\d+(?:\.\d+)?)", r"([1-9]\d*)"
 _FORMS = {
-    "sided": re.compile(rf"(mean|mean_difference) ([<>]) {_NUMBER}, 95 % interval excludes {_NUMBER}, >= (\d+) seeds"),
-    "within": re.compile(rf"(mean|mean_difference) within {_NUMBER}, 95 % interval inside, >= (\d+) seeds"),
-    "exact": re.compile(rf"every value == {_NUMBER}, >= (\d+) seeds"),
+    "sided": re.compile(
+        rf"(mean|mean_difference) ([<>]) {_NUMBER}, 95 % interval excludes {_NUMBER}, >= {_SEEDS} seeds"
+    ),
+    "within": re.compile(rf"(mean|mean_difference) within {_SIZE}, 95 % interval inside, >= {_SEEDS} seeds"),
+    "exact": re.compile(rf"every value == {_NUMBER}, >= {_SEEDS} seeds"),
 }
 
 
@@ -96,7 +99,7 @@ def _claim(entry: Any, source: str) -> Claim:
     label = entry.get("id", "a claim without id")
     if missing := [n for n in names if entry.get(n) in (None, "", [])]:
         raise ValueError(f"{source}: {label} lacks {', '.join(missing)}")
-    if unknown := sorted(set(entry) - set(names)):
+    if unknown := sorted(map(str, set(entry) - set(names))):
         raise ValueError(f"{source}: {label} has unknown fields {', '.join(unknown)}; known: {', '.join(names)}")
     try:
         parse_rule(entry["rule"])
@@ -115,9 +118,11 @@ def load(path: str | Path) -> list[Claim]:
     source = f"{Path(path).parent.name}/{Path(path).name}"
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"{source} cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("claims"), list) or not content["claims"]:
+    if not isinstance(content, dict) or not content.get("chapter") or not isinstance(content.get("claims"), list):
+        raise ValueError(f"{source}: expected 'chapter: SLUG' and a non-empty list 'claims:'")
+    if not content["claims"]:
         raise ValueError(f"{source}: expected 'chapter: SLUG' and a non-empty list 'claims:'")
     claims = [_claim(entry, source) for entry in content["claims"]]
     ids = [c.id for c in claims]
@@ -161,6 +166,8 @@ def judge(claim: Claim, ours, against, scale: str) -> Judgement:
     from . import stats
 
     rule = parse_rule(claim.rule)
+    if against is not None and len(against) != len(ours):
+        raise ValueError(f"{claim.id}: {len(ours)} seeds of one arm, {len(against)} of the other")
     if rule.statistic == "mean_difference" and against is None:
         raise ValueError(f"{claim.id}: the rule compares two arms, and the second is missing")
     values = stats.paired_difference(ours, against) if rule.statistic == "mean_difference" else list(ours)

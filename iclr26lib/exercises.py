@@ -30,6 +30,7 @@ class Exercise:
     id, task, hint, target: what the page shows. solution: the true function. mistakes: name -> Mistake, three or more.
     probes: returns a list of argument tuples (made anew at each call, so that nobody can spoil them).
     library: "package.module:function" that this exercise re-implements, with the same signature.
+    observe: for functions that work in place: turns one into a function that returns what it left behind.
     """
 
     id: str
@@ -40,21 +41,25 @@ class Exercise:
     mistakes: dict[str, Mistake]
     probes: Callable[[], Sequence[tuple]]
     library: str | None = field(default=None)
+    observe: Callable[[Callable], Callable] = field(default=lambda fn: fn)
 
     def check(self, fn: Callable) -> str:
         """Run `fn` on the probes. Returns a line of praise; raises WrongAnswer that names the mistake where known."""
         if not callable(fn):
             raise TypeError(f"check takes a function, got {type(fn).__name__}")
-        wanted, got = _answers(self.solution, self.probes()), _answers(fn, self.probes())
+        wanted, got = self._answers(self.solution), self._answers(fn)
         if _same(wanted, got):
             return f"{self.id}: right, on all {len(wanted)} probes. {self.target}"
         for name, mistake in self.mistakes.items():
-            if _same(_answers(mistake.fn, self.probes()), got):
+            if _same(self._answers(mistake.fn), got):
                 raise WrongAnswer(f"{self.id}: {name}. {mistake.message}")
         first = next(i for i, (a, b) in enumerate(zip(wanted, got, strict=True)) if not _same([a], [b]))
         raise WrongAnswer(
             f"{self.id}: probe {first} should give {_short(wanted[first])}, yours gives {_short(got[first])}"
         )
+
+    def _answers(self, fn: Callable) -> list[Any]:
+        return _answers(self.observe(fn), self.probes())
 
 
 def _answers(fn: Callable, probes: Sequence[tuple]) -> list[Any]:

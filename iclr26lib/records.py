@@ -108,9 +108,11 @@ def make(
 
     measurements: claim id -> {"ours": one number a seed, "against": the same or None}. tables: any further raw values
     (JSON). parameters: the preset as a dict. cost: of `Meter`. Raises ValueError when a claim has
-    no measurement, a measurement no claim, or a value cannot be judged.
+    no measurement, a measurement no claim, a value cannot be judged, or the seeds do not match the values.
     """
     ids = [c.id for c in claims]
+    if len(set(seeds)) != len(seeds) or any(len(m["ours"]) != len(seeds) for m in measurements.values()):
+        raise ValueError(f"seeds {list(seeds)} must differ, and every measurement hold one number for each")
     if set(ids) != set(measurements):
         raise ValueError(f"claims {sorted(ids)} and measurements {sorted(measurements)} do not match")
     record = {
@@ -163,16 +165,22 @@ def check(record: Any, source: str) -> None:
     if record["schema"] != SCHEMA:
         raise ValueError(f"{source}: schema {record['schema']}, this library reads {SCHEMA}")
     scales.name(record["scale"])
+    if not record["slug"].isidentifier():
+        raise ValueError(f"{source}: {record['slug']!r} is no slug")
     verdicts = [c.get("verdict") if isinstance(c, dict) else c for c in record["claims"]]
     if unknown := [v for v in verdicts if v not in claims_.VERDICTS]:
         raise ValueError(f"{source}: unknown verdict {unknown[0]!r}; known: {', '.join(claims_.VERDICTS)}")
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON number")
 
 
 def load(path: str | Path) -> dict[str, Any]:
     """Read and check a record. Raises ValueError, in one line, when it is absent, no JSON, or malformed."""
     source = "/".join(Path(path).parts[-3:])
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        record = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError) as error:
         raise ValueError(f"{source} cannot be read: {error}") from error
     check(record, source)

@@ -19,8 +19,13 @@ def _call(function: Callable, digest: str | None, arguments: dict[str, Any]) -> 
 def resumable(slug: str, function: Callable) -> Callable:
     """`function`, called with keyword arguments only, remembered on disk between runs of the same code.
 
-    slug: the chapter. Without a known code digest (an installed library with no repository around) nothing is kept.
+    slug: the chapter. Raises ValueError for a function defined in a notebook or script, whose edits the digest would
+    miss. Without a known code digest (an installed library with no repository around) nothing is kept.
     """
+    if function.__module__ == "__main__" or "<" in function.__qualname__:
+        raise ValueError(
+            f"{function.__qualname__} must be a function of a module, so that a changed one is not mistaken for it"
+        )
     digest = records.code_digest(slug)
     if digest is None:
         return function

@@ -26,12 +26,22 @@ def generator(seed: int, stream: str = "", on: torch.device | str = "cpu") -> to
     """A generator for one seed and one named stream ("data", "init", "order", ...).
 
     Streams of one seed are independent of each other, so that two methods see the same data and the same order
-    although they draw different amounts of other randomness. Raises ValueError for a negative seed.
+    although they draw different amounts of other randomness. Raises TypeError for a seed that is no integer, ValueError
+    for a negative one.
     """
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise TypeError(f"seed must be an integer, got {seed!r}")
     if seed < 0:
         raise ValueError(f"seed must be 0 or more, got {seed}")
     key = hashlib.sha256(f"{seed}/{stream}".encode()).digest()[:7]
     return torch.Generator(device=on).manual_seed(int.from_bytes(key, "big"))
+
+
+def given(generator: torch.Generator | None) -> torch.Generator:
+    """`generator`, which torch would silently replace by its global one if it were None. Raises TypeError otherwise."""
+    if not isinstance(generator, torch.Generator):
+        raise TypeError(f"a torch.Generator is needed, got {generator!r}: nothing here draws unseeded")
+    return generator
 
 
 def deterministic(threads: int | None = None) -> None:

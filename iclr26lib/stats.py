@@ -58,6 +58,8 @@ def t_interval(values, confidence: float = 0.95) -> Interval:
 def bootstrap_interval(values, confidence: float = 0.95, seed: int = 0) -> Interval:
     """Mean of `values` with the percentile bootstrap interval (9,999 resamples). Raises ValueError as `t_interval`."""
     column = _column(values, "values")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie in (0, 1), got {confidence}")
     if len(column) == 1 or np.ptp(column) == 0:
         return t_interval(column, confidence)
     result = stats.bootstrap(

@@ -339,11 +339,13 @@ def test_no_float_in_the_update():
     nets = [models.BEPMLP([63, 15, 15], rho, group=5, seed=0) for _ in range(2)]
     for net in nets:
         net.error = 0.5
+    limits = nets[0].reinforcement_limits(0.5)
     with method.integer_only():
         nets[0].fit_batch(X, y, r=0.5, nu=0.4)
-        nets[0].reinforce(0.5)
+        nets[0].reinforce(limits)
     nets[1].fit_batch(X, y, r=0.5, nu=0.4)
-    nets[1].reinforce(0.5)
+    nets[1].reinforce(limits)
+    assert limits != nets[0].reinforcement_limits(0.1)
     assert all((a.H == b.H).all() for a, b in zip(nets[0].layers, nets[1].layers, strict=True))
     with method.integer_only(), pytest.raises(TypeError, match="only integers"):
         X.float()

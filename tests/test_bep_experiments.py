@@ -1,9 +1,10 @@
 """The chapter's measuring functions on small numbers worked by hand."""
 
+import numpy as np
 import pytest
 
-from iclr26lib import style
-from iclr26lib.bep import costs, experiments, figures, tuned, tuning
+from iclr26lib import scale, style
+from iclr26lib.bep import costs, experiments, figures, presets, tuned, tuning
 
 TASK = {"name": "prototypes", "n": 200, "n_test": 100, "D": 65, "C": 4, "p": 0.3}
 
@@ -51,6 +52,42 @@ def test_merged_runs():
     assert both["test"] == [0.5, 0.7]
     assert both["curve"] == [[0.9, 0.7], [0.8, 0.1]]
     assert both["seconds"] == 3.0
+
+
+def test_vacuous_runs_are_refused():
+    for batches in (0, 99):
+        with pytest.raises(ValueError, match="batches of"):
+            experiments.inexact_entries(task=TASK, seed=0, width=15, batches=batches, r=0.5, nu=0.5)
+    with pytest.raises(ValueError, match="epochs"):
+        experiments.train_mlp(rule="bep", task=TASK, seeds=[0], width=15, epochs=0)
+    series = {"name": "italy_power_demand", "bits": 2, "limit": 60}
+    with pytest.raises(ValueError, match="batch_share"):
+        experiments.train_rnn(rule="bep", task=series, seeds=[0], width=15, epochs=1, batch_share=0)
+    with pytest.raises(ValueError, match="no gate above 0"):
+        experiments.sufficient_gate([0.0, 0.5], [[0.9], [0.1]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"widths": (35,)},
+        {"gate_widths": (35,)},
+        {"gate_nus": (0.1, 0.5)},
+        {"rnn_nus": (0.05, 0.4)},
+        {"seeds": 0},
+        {"flip": 0.7},
+    ],
+)
+def test_sizes_on_which_a_claim_cannot_be_judged_are_refused_at_once(change):
+    with pytest.raises(ValueError, match="preset: needs"):
+        scale.choose(presets.PRESETS, "book", change)
+
+
+def test_every_curve_is_drawn():
+    style.use()
+    tables = {f"net {i}": ((0.1, 1.0), np.full((2, 3), 0.1 * i), 2.0) for i in range(9)}
+    drawn = figures.gate_study(tables, {"task": 0.1})
+    assert len(drawn.legends[0].get_texts()) == 9
 
 
 def test_schedule_runs_on_one_seed_only():

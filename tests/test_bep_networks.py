@@ -190,8 +190,13 @@ def test_a_gate_sweep_in_one_call_equals_single_calls():
     assert swept["test"] == single
 
 
-def layer():
-    return method.BinaryLayer(3, 3, 1, generators=rng())
+def layer(runs=None):
+    return method.BinaryLayer(3, 3, 1, generators=[rng(s) for s in range(runs)] if runs else rng())
+
+
+def packed_step(labels, dtype=np.int32):
+    H = [np.ones((3, 3), dtype)]
+    return bits.train_step(H, bits.pack(pm1(2, 3).numpy()), labels, pm1(2, 3).numpy(), 2, [3], 1, (-9, 9))
 
 
 def net(kind=models.BEPMLP):
@@ -203,6 +208,45 @@ BAD = {
     "value 0": (ValueError, lambda: net().logits(torch.zeros(2, 3, dtype=torch.int8))),
     "width": (ValueError, lambda: net().logits(pm1(2, 4))),
     "label": (ValueError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0, 3]), 0.5, 9)),
+    "labels of another shape": (ValueError, lambda: net().fit_batch(pm1(4, 3), torch.zeros(1).long(), r=1, nu=1)),
+    "labels of another rank": (ValueError, lambda: net().accuracy(pm1(4, 3), torch.zeros(4, 1).long())),
+    "label in accuracy": (ValueError, lambda: net().accuracy(pm1(4, 3), torch.full((4,), 50))),
+    "nothing to score": (ValueError, lambda: net().accuracy(pm1(4, 3)[:0], torch.zeros(0).long())),
+    "one class": (TypeError, lambda: method.triggered(torch.zeros(2, 1).int(), torch.tensor([0, 0]), 0.5, 9)),
+    "float H": (TypeError, lambda: setattr(layer(), "H", torch.zeros(3, 3))),
+    "narrow H": (TypeError, lambda: setattr(layer(), "H", torch.zeros(3, 3, dtype=torch.int16))),
+    "H of another shape": (ValueError, lambda: setattr(layer(), "H", torch.zeros(7, 3, dtype=torch.int32))),
+    "mask of another shape": (ValueError, lambda: method.update_(layer(), pm1(2, 3), pm1(2, 3), pm1(1, 3) > 0)),
+    "mask of numbers": (TypeError, lambda: method.update_(layer(), pm1(2, 3), pm1(2, 3), pm1(2, 3))),
+    "float target": (TypeError, lambda: method.update_(layer(), torch.ones(2, 3), pm1(2, 3), pm1(2, 3) > 0)),
+    "target and z": (ValueError, lambda: method.winner_mask(pm1(1, 4), pm1(2, 4).int(), 2)),
+    "float product": (TypeError, lambda: method.matmul(torch.ones(2, 3), torch.ones(3, 2))),
+    "P a run": (ValueError, lambda: models.BEPMLP([3, 3], pm1(3, 2, 3), group=1, seed=[0, 1])),
+    "P of one class": (ValueError, lambda: models.BEPMLP([3, 3], pm1(1, 3), group=1)),
+    "frames of other classes": (
+        ValueError,
+        lambda: models.LocalRuleMLP([3, 3, 3], pm1(2, 3), group=1, frames=[pm1(5, 3)]),
+    ),
+    "gates of other runs": (ValueError, lambda: net().fit_epoch(pm1(4, 3), torch.zeros(4).long(), nu=[0.1], batch=2)),
+    "one generator for two runs": (ValueError, lambda: method.reinforce_(layer(2), 0.3, rng())),
+    "no seeds": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1, seed=[])),
+    "seed 1.0": (TypeError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1, seed=1.0)),
+    "seed True": (TypeError, lambda: generator(True)),
+    "frame unseeded": (TypeError, lambda: frame.random_frame(2, 5, None)),
+    "task unseeded": (TypeError, lambda: coding.random_prototypes(8, 5, 2, 0.1, None)),
+    "expansion of floats": (TypeError, lambda: coding.expand(torch.ones(2, 3), 3, rng())),
+    "other prototypes": (ValueError, lambda: coding.random_prototypes(8, 5, 2, 0.1, rng(), pm1(2, 1))),
+    "image with NaN": (ValueError, lambda: coding.median_binarize([[float("nan"), 1.0]])),
+    "infinite alpha": (ValueError, lambda: frame.binary_frame(3, 5, alpha=float("inf"), generator=rng())),
+    "infinite init_std": (ValueError, lambda: method.BinaryLayer(3, 3, 1, init_std=float("inf"), generators=rng())),
+    "negative limit": (ValueError, lambda: tasks.deal(np.zeros(100, int), (3, 1, 2), rng(), limit=-50)),
+    "negative share": (ValueError, lambda: tasks.deal(np.zeros(100, int), (3, -1, 2), rng())),
+    "rows for no part": (ValueError, lambda: tasks.deal(np.zeros(3, int), (3, 1, 2), rng())),
+    "packed label": (ValueError, lambda: packed_step(np.array([0, -1]))),
+    "packed int16": (TypeError, lambda: packed_step(np.array([0, 1]), np.int16)),
+    "no steps of time": (ValueError, lambda: rnn.BEPRNN(3, 3, 3, pm1(2, 3), group=1).logits(pm1(2, 0, 3))),
+    "reinforce_on": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1, reinforce_on="width")),
+    "a list": (TypeError, lambda: net().logits([[1, 1, 1]])),
     "label dtype": (TypeError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0.0, 1.0]), 0.5, 9)),
     "r": (ValueError, lambda: method.triggered(torch.zeros(2, 3).int(), torch.tensor([0, 1]), 0, 9)),
     "nu": (ValueError, lambda: method.gate_threshold(1.5, 9)),
@@ -249,6 +293,37 @@ def test_wrong_input_fails_at_once(name):
     error, call = BAD[name]
     with pytest.raises(error, match=r"\S+ \S+"):
         call()
+
+
+@pytest.mark.parametrize("change", [{"y": 5}, {"X": 0}, {"r": 0}, {"nu": 9}, {"p_r": 2}])
+def test_nothing_moves_when_an_epoch_is_refused(change):
+    X, y = pm1(60, 9, seed=1), torch.randint(0, 3, (60,), generator=rng(2))
+    X[-1, 0], y[-1] = change.pop("X", 1), change.pop("y", 0)
+    network = models.BEPMLP([9, 15], frame.random_frame(3, 15, rng(3)), group=5)
+    before = network.layers[0].H.clone()
+    with pytest.raises(ValueError, match=r"\S+ \S+"):
+        network.fit_epoch(X, y, batch=10, **change)
+    assert (before == network.layers[0].H).all()
+
+
+def test_narrow_integers_do_not_overflow():
+    scores = torch.tensor([[100, -100]], dtype=torch.int8)
+    assert method.triggered(scores, torch.tensor([0]), 0.5, 100).tolist() == [False]
+    z, ones = torch.tensor([[-128, -1]], dtype=torch.int8), torch.ones(1, 2, dtype=torch.int8)
+    assert method.winner_mask(ones, z, 2).tolist() == [[False, True]]
+
+
+def test_first_states_are_odd_within_few_bits():
+    for bits_, std in ((4, 8), (2, 2), (16, 2**15)):
+        H = method.BinaryLayer(50, 50, 1, bits=bits_, init_std=std, generators=rng()).H
+        assert (H % 2 == 1).all()
+        assert H.abs().max() <= 2 ** (bits_ - 1) - 1
+
+
+def test_reinforcement_by_the_layers_own_width():
+    by_in, by_out = (models.BEPMLP([99, 15], pm1(2, 15), group=5, reinforce_on=k) for k in ("fan_in", "fan_out"))
+    assert by_in.reinforcement_limits(0.5) == [method.draw_limit(method.reinforcement_probability(0.5, 99, 1.0))]
+    assert by_out.reinforcement_limits(0.5) == [method.draw_limit(method.reinforcement_probability(0.5, 15, 1.0))]
 
 
 def test_messages_name_what_is_allowed():

@@ -105,6 +105,10 @@ def test_intervals_at_their_ends():
         lambda: stats.t_interval([1.0, 2.0], confidence=1.0),
         lambda: stats.paired_difference([1, 2], [1]),
         lambda: stats.proportion_interval(3, 2),
+        lambda: stats.bootstrap_interval([1.0, 2.0], confidence=1.5),
+        lambda: judge(DIFFERENCE, [1, 2, 3], [1, 2]),
+        lambda: claims.parse_rule("mean within -0.02, 95 % interval inside, >= 3 seeds"),
+        lambda: claims.parse_rule("every value == 0, >= 0 seeds"),
     ],
 )
 def test_intervals_refuse(call):
@@ -210,6 +214,12 @@ def made(tmp_path, monkeypatch, **changes):
     return claim, records.make("bep", "book", **arguments)
 
 
+@pytest.mark.parametrize("seeds", [[0, 1], [0, 0, 0]])
+def test_record_refuses_seeds_that_are_not_the_values(tmp_path, monkeypatch, seeds):
+    with pytest.raises(ValueError, match="every measurement hold one number for each"):
+        made(tmp_path, monkeypatch, seeds=seeds)
+
+
 def test_record_goes_round(tmp_path, monkeypatch):
     claim, record = made(tmp_path, monkeypatch)
     path = records.save(record)
@@ -236,13 +246,14 @@ def test_ledger_shows_full_scale_and_its_age(tmp_path, monkeypatch):
 
 def test_record_refuses_unmatched_claims(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="do not match"):
-        made(tmp_path, monkeypatch, measurements={"C2": {"ours": [1], "against": None}})
+        made(tmp_path, monkeypatch, measurements={"C2": {"ours": [1, 2, 3], "against": None}})
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"seeds": None}, "missing or malformed seeds"),
+        ({"slug": "../escaped"}, "is no slug"),
         ({"schema": 9}, "schema 9, this library reads 1"),
         ({"scale": "tiny"}, "unknown scale"),
         ({"claims": [{"verdict": "great"}]}, "unknown verdict 'great'"),
@@ -253,6 +264,9 @@ def test_malformed_records(tmp_path, monkeypatch, change, message):
     path = tmp_path / "r.json"
     path.write_text(json.dumps(record | change))
     with pytest.raises(ValueError, match=message):
+        records.load(path)
+    path.write_text(json.dumps(record | {"cost": {"wall_seconds": float("nan")}}))
+    with pytest.raises(ValueError, match="NaN is no JSON number"):
         records.load(path)
     path.write_text("{")
     with pytest.raises(ValueError, match="cannot be read"):
@@ -285,6 +299,8 @@ def test_resumable_computes_once_a_code_version(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "code_digest", lambda slug: None)
     resume.resumable("bep", counted)(x=4)
     assert len(CALLS) == 3
+    with pytest.raises(ValueError, match="must be a function of a module"):
+        resume.resumable("bep", lambda x: x)
 
 
 def test_meter_measures():

@@ -61,6 +61,10 @@ def test_offline_folder_is_looked_at_first_and_corrupt_files_are_refused(tmp_pat
         file.write(b"not the images")
     with pytest.raises(data.DataError, match=r"corrupt .*dataset-fashion-mnist"):
         data.fashion_mnist("train")
+    broken = gzip.compress(bytes(1000))
+    (folder / "train-images-idx3-ubyte.gz").write_bytes(broken[:12] + b"\xff\xff\xff" + broken[15:])
+    with pytest.raises(data.DataError, match="cannot be read"):
+        data.fashion_mnist("train")
     (folder / "train-images-idx3-ubyte.gz").write_bytes(b"no gzip at all")
     with pytest.raises(data.DataError, match="cannot be read"):
         data.fashion_mnist("train")

@@ -44,6 +44,22 @@ def test_wrong_solution_is_told_why(fn, message):
         DOUBLE.check(fn)
 
 
+def test_work_in_place_is_observed_whatever_is_returned():
+    def add_one(box):
+        box[0] += 1
+
+    def left(fn):
+        return lambda box: (fn(box), box[0])[1]
+
+    mistakes = {"two": Mistake(lambda box: box.__setitem__(0, box[0] + 2), "You add two.")}
+    exercise = Exercise("box", "t", "h", "g", add_one, mistakes, lambda: [([1],), ([5],)], observe=left)
+    assert "right" in exercise.check(lambda box: box.__setitem__(0, box[0] + 1))
+    with pytest.raises(WrongAnswer, match="You add two"):
+        exercise.check(lambda box: box.__setitem__(0, box[0] + 2))
+    with pytest.raises(WrongAnswer, match="probe 0 should give 2, yours gives 1"):
+        exercise.check(lambda box: box[0] + 1)
+
+
 def test_check_takes_a_function():
     with pytest.raises(TypeError, match="takes a function"):
         DOUBLE.check(4)

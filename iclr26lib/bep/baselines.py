@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .method import binary, checked_labels, per_run
-from .training import BinaryNetwork, Seeds, generators
+from .training import BinaryNetwork, Seeds, checked_prototypes, generators
 
 WINDOWS = ("one", "fan_in", "batch_norm")
 
@@ -57,8 +57,8 @@ class QATMLP:
             raise ValueError(f"unknown window {window!r}; known: {', '.join(WINDOWS)}")
         if not (lr > 0 and 0 < init <= 1):
             raise ValueError(f"need lr > 0 and init in (0, 1], got {lr} and {init}")
-        self.window, self.P = window, binary(P, "P", sizes[-1]).float().to(device)
         self.net, self.training = BinaryNetwork(seed), True
+        self.window, self.P = window, checked_prototypes(P, sizes[-1], self.net.runs).float().to(device)
         start = generators(seed, "qat init")
         shapes = itertools.pairwise(sizes)
         draws = [per_run(start, lambda g, s=(o, i): torch.rand(*s, generator=g) * 2 - 1) for i, o in shapes]
@@ -126,9 +126,14 @@ class QATMLP:
 
     @torch.no_grad()
     def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
-        """Share of right predictions for X (..., N, K_0) and labels y (..., N), one number a run."""
-        self.training = False
-        return (self.scores(X).argmax(-1) == y).float().mean(-1).tolist()
+        """Share of right predictions for X (..., N, K_0) and labels y (..., N), one number a run.
+
+        Raises ValueError for labels of another shape.
+        """
+        self.training, predicted = False, self.scores(X).argmax(-1)
+        if predicted.numel() == 0 or y.shape not in (predicted.shape, predicted.shape[-1:]):
+            raise ValueError(f"predictions {tuple(predicted.shape)} need as many labels, got {tuple(y.shape)}")
+        return (predicted == y).float().mean(-1).tolist()
 
 
 class QATRNN(QATMLP):

@@ -52,8 +52,8 @@ def xnor_dot(a: Bits, w: Bits, gate: Bits | None = None) -> np.ndarray:
     Equation (XNOR): $\\langle a, w\\rangle = K - 2\\,\\mathrm{popcount}(a \\oplus w)$
     Raises ValueError when the widths differ.
     """
-    if a.K != w.K or (gate is not None and gate.K != a.K):
-        raise ValueError(f"rows of {a.K} bits cannot meet rows of {w.K} bits")
+    if a.K != w.K or (gate is not None and (gate.K != a.K or len(gate.words) != len(a.words))):
+        raise ValueError(f"{a.K} bits meet {w.K} bits, or a gate of another shape")
     differ = a.words[:, None, :] ^ w.words[None, :, :]
     if gate is None:
         return np.int32(a.K) - 2 * np.bitwise_count(differ).sum(-1, dtype=np.int32)
@@ -85,7 +85,7 @@ def desired(H: list[np.ndarray], zs: list[np.ndarray], target: Bits, limits: lis
 
 def winners(target: np.ndarray, z: np.ndarray, group: int) -> np.ndarray:
     """The mask of `method.winner_mask`, bool (B, K), for int arrays target and z (B, K)."""
-    stability = (target * z).reshape(len(z), -1, group)
+    stability = (target * z.astype(np.int32)).reshape(len(z), -1, group)
     effort = np.where(stability < 0, -stability, np.iinfo(stability.dtype).max)
     first = effort.argmin(-1)[..., None] == np.arange(group)
     return (first & (stability < 0)).reshape(z.shape)
@@ -96,7 +96,14 @@ def train_step(H: list[np.ndarray], a0: Bits, labels: np.ndarray, P: np.ndarray,
 
     a0: B rows of bits. labels: (B,) ints. P: prototypes (C, K_L) in {-1, +1}. margin: smallest integer margin that
     does not fire. limits: a gate threshold a layer. group: neurons a group. clip: (smallest, largest) state.
+    Raises TypeError for states that are not int32, ValueError for labels out of range or of another number.
     """
+    if any(state.dtype != np.int32 for state in H):
+        raise TypeError(f"states must be int32, got {[str(state.dtype) for state in H]}")
+    if labels.dtype.kind not in "iu" or len(labels) != len(a0.words) or not ((labels >= 0) & (labels < len(P))).all():
+        raise ValueError(
+            f"need {len(a0.words)} integer labels in 0..{len(P) - 1}, got {labels.dtype}, {labels.tolist()[:5]}"
+        )
     acts, zs = forward(H, a0)
     scores = xnor_dot(acts[-1], pack(P))
     rows = np.arange(len(labels))

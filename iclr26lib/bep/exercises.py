@@ -195,36 +195,32 @@ def _probe_layers() -> list[tuple]:
 
 
 def _state_after(fn):
-    """What the checker compares: the state that an in-place update leaves."""
+    """What the checker compares: the state that an in-place update leaves, whatever it returns."""
 
     def run(layer, target, a_prev, mask):
         fn(layer, target, a_prev, mask)
         return layer.H
 
-    run.__wrapped__ = fn
     return run
 
 
 UPDATE = Exercise(
     id="update",
-    task="Write `update_(layer, target, a_prev, mask)`: move layer.H in place by a batch, then clip. Return layer.H.",
+    task="Write `update_(layer, target, a_prev, mask)`: move layer.H in place by a batch, then clip.",
     hint="One matrix product sums all outer products: (mask * target) transposed, times a_prev. Entries move by 2.",
     target="Rows whose mask is empty keep their state, bit for bit.",
-    solution=_state_after(update),
+    solution=update,
     mistakes={
-        "steps of 1": Mistake(
-            _state_after(_update_once), "Entries move by 2, which keeps odd states odd; yours move by 1."
-        ),
-        "no mask": Mistake(_state_after(_update_unmasked), "Every neuron moves; only the winners of their groups may."),
-        "the sign is turned": Mistake(
-            _state_after(_update_minus), "You move away from the target: add, do not subtract."
-        ),
+        "steps of 1": Mistake(_update_once, "Entries move by 2, which keeps odd states odd; yours move by 1."),
+        "no mask": Mistake(_update_unmasked, "Every neuron moves; only the winners of their groups may."),
+        "the sign is turned": Mistake(_update_minus, "You move away from the target: add, do not subtract."),
         "the state is thrown away": Mistake(
-            _state_after(_update_weights_only), "You keep only signs in H; the integers are the memory of training."
+            _update_weights_only, "You keep only signs in H; the integers are the memory of training."
         ),
-        "no clipping": Mistake(_state_after(_update_unclipped), "H must stay within layer.limits, its B bits."),
+        "no clipping": Mistake(_update_unclipped, "H must stay within layer.limits, its B bits."),
     },
     probes=_probe_layers,
+    observe=_state_after,
     library="iclr26lib.bep.method:update_",
 )
 

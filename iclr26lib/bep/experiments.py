@@ -69,10 +69,15 @@ def _outcome(net, split: tasks.Split, curve: list, start: float) -> dict[str, An
     }
 
 
+def classes(split: tasks.Split) -> int:
+    """Number of classes in all parts of a split."""
+    return int(max(split.y.max(), split.y_val.max(), split.y_test.max())) + 1
+
+
 def train_mlp(
     *, rule: str, task: dict[str, Any], seeds: Sequence[int], width: int, depth: int = 2, epochs: int, batch: int = 100,
     frame: str = "bef", group: int = 15, r: float = 0.5, nu: float | Sequence[float] = 0.2, p_r: float = 0.5,
-    init_std: float = 8, patience: int | None = None,
+    init_std: float = 8, reinforce_on: str = "fan_in", patience: int | None = None,
     window: str = "fan_in", lr: float = 3e-3, init: float = 0.1, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
     """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
@@ -80,6 +85,7 @@ def train_mlp(
     task: see `load_task`. seeds: R runs. epochs, batch: passes, samples an update. r, p_r: margin, reinforcement.
     rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer, and for all with the local rule.
     group: wished group size (see `group_for`). nu: one gate, or one a run. init_std: spread of the first states.
+    reinforce_on: see `BinaryNetwork`.
     patience: of the group schedule, which needs a single seed; None keeps the group. window, lr, init: of QAT only.
     curve: training error of every epoch, counted on the fly, a list of one number a seed.
     Raises ValueError for an unknown word.
@@ -88,14 +94,22 @@ def train_mlp(
         raise ValueError(f"unknown rule {rule!r}; known: {', '.join(MLP_RULES)}")
     if patience is not None and (rule == "qat" or len(seeds) != 1):
         raise ValueError(f"the group schedule needs a binary rule and one seed, got {rule!r} and {len(seeds)} seeds")
+    if epochs < 1:
+        raise ValueError(f"epochs must be 1 or more, got {epochs}")
     split, seeds, where = load_task(task, seeds, device), list(seeds), pick(device)
-    C, sizes = int(split.y.max()) + 1, [split.X.shape[-1]] + [width] * depth
+    C, sizes = classes(split), [split.X.shape[-1]] + [width] * depth
     P = frames(frame, C, width, seeds, "top")
     start = time.perf_counter()
     if rule == "qat":
         net, fit = baselines.QATMLP(sizes, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
     else:
-        settings = {"group": group_for(width, group), "init_std": init_std, "seed": seeds, "device": where}
+        settings = {
+            "group": group_for(width, group),
+            "init_std": init_std,
+            "reinforce_on": reinforce_on,
+            "seed": seeds,
+            "device": where,
+        }
         if rule == "local":
             settings["frames"] = [frames(frame, C, width, seeds, f"layer {i}") for i in range(depth - 1)]
         net = (BEPMLP if rule == "bep" else LocalRuleMLP)(sizes, P, **settings)
@@ -120,8 +134,10 @@ def train_rnn(
     """
     if rule not in RNN_RULES:
         raise ValueError(f"unknown rule {rule!r}; known: {', '.join(RNN_RULES)}")
+    if epochs < 1 or not 0 < batch_share <= 1:
+        raise ValueError(f"need epochs >= 1 and batch_share in (0, 1], got {epochs} and {batch_share}")
     split, seeds, where = load_task({**task, "width": width}, seeds, device), list(seeds), pick(device)
-    C, K_x = int(split.y.max()) + 1, split.X.shape[-1]
+    C, K_x = classes(split), split.X.shape[-1]
     P, start = frames("bef", C, width, seeds, "top"), time.perf_counter()
     if rule == "qat":
         net, fit = baselines.QATRNN(K_x, width, width, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
@@ -234,16 +250,20 @@ def inexact_entries(
 
     task: see `load_task`. width: hidden units. batches, batch: updates made, samples each. settings: r, nu and p_r.
     The block raises TypeError on any float operation, so that 0 means: exact, and no float.
+    Raises ValueError for no batches.
     """
     split = load_task(task, [seed], "cpu")
     X, y, p_r = split.X[0], split.y[0], settings.pop("p_r", 0.5)
+    if batches < 1 or batches * batch > len(X):
+        raise ValueError(f"{batches} batches of {batch} are none, or more than the {len(X)} samples")
     P = frames("bef", int(y.max()) + 1, width, [seed], "top")[0]
     nets = [BEPMLP([X.shape[-1], width, width], P, group=group_for(width, 15), seed=seed) for _ in range(2)]
     for net, guard in zip(nets, (contextlib.nullcontext, integer_only), strict=True):
+        limits = net.reinforcement_limits(p_r)
         with guard():
             for start in range(0, batches * batch, batch):
                 net.fit_batch(X[start : start + batch], y[start : start + batch], **settings)
-                net.reinforce(p_r)
+                net.reinforce(limits)
     return sum(int((a.H != b.H).sum()) for a, b in zip(nets[0].layers, nets[1].layers, strict=True))
 
 
@@ -270,7 +290,8 @@ def sufficient_gate(nus: Sequence[float], validation: Sequence[Sequence[float]],
     found = []
     for s in range(len(validation[0])):
         best = max(row[s] for row in validation)
-        found.append(
-            math.log2(next(nu for nu, row in zip(nus, validation, strict=True) if nu > 0 and row[s] >= share * best))
-        )
+        reach = [nu for nu, row in zip(nus, validation, strict=True) if nu > 0 and row[s] >= share * best]
+        if not reach:
+            raise ValueError(f"no gate above 0 reaches {share} of the best accuracy of seed {s}")
+        found.append(math.log2(reach[0]))
     return found

@@ -1,5 +1,6 @@
 """The chapter's figures. Each function draws plain numbers and returns a matplotlib Figure."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -113,7 +114,7 @@ def gate_overview(shots: dict[tuple[int, float], dict[str, Any]]) -> Figure:
     fig, (left, right) = plt.subplots(1, 2)
     widths = sorted({width for width, _ in shots})
     for width, marker, colour in zip(
-        widths, "osv^D", (style.SKY, style.BLUE, style.VERMILION, style.BLACK), strict=False
+        widths, itertools.cycle("osv^D"), itertools.cycle((style.SKY, style.BLUE, style.VERMILION, style.BLACK))
     ):
         nus = sorted(nu for w, nu in shots if w == width)
         for ax, what in ((left, "open"), (right, "accuracy")):
@@ -185,7 +186,9 @@ def gate_study(tables: dict[str, tuple[Sequence[float], np.ndarray, float]], cha
     tables: name -> (nus, accuracies (nus, seeds), units a nu: fan_in / sqrt(total fan-in)). chance: name -> accuracy.
     """
     fig, axes = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.8))
-    for (name, (nus, table, unit)), colour, marker in zip(tables.items(), style.CYCLE, "osv^D", strict=False):
+    for (name, (nus, table, unit)), colour, marker in zip(
+        tables.items(), itertools.cycle(style.CYCLE), itertools.cycle("osv^DPX")
+    ):
         for ax, scale in zip(axes, (1.0, unit), strict=True):
             shown = [max(nu, min(n for n in nus if n > 0) / 3) * scale for nu in nus]
             _curve(ax, shown, np.asarray(table), colour, marker, name)
@@ -242,7 +245,7 @@ def ablation(results: dict[str, list], reference: str) -> Figure:
 def curves(runs: dict[str, dict[str, Any]]) -> Figure:
     """Training error against the epoch, mean over seeds. runs: arm -> run with "curve"."""
     fig, ax = plt.subplots(figsize=style.NARROW)
-    for (name, run), marker in zip(runs.items(), "osv^D", strict=False):
+    for (name, run), marker in zip(runs.items(), itertools.cycle("osv^D")):
         table = np.asarray(run["curve"])
         _curve(ax, np.arange(1, len(table) + 1), table, COLOURS[name], marker, NAMES[name])
     ax.set(xlabel="epoch", ylabel="training error, %", ylim=(0, None))

@@ -11,22 +11,22 @@ from torch import Tensor
 from . import method
 from .frame import random_frame
 from .method import BinaryLayer
-from .training import BinaryNetwork, generators, prototypes_of
+from .training import BinaryNetwork, checked_prototypes, generators, prototypes_of
 
 
 class BinaryMLP(BinaryNetwork):
     """What BEP and the local rule share: layers, scores and the update of a batch.
 
     sizes: [K_0, ..., K_L]. P: prototypes (C, K_L) in {-1, +1}, or (R, C, K_L), one set a run.
-    group: neurons a group, the same in every layer. seed: one seed, or a list of R seeds.
+    group: neurons a group, the same in every layer. seed, device, reinforce_on: see `BinaryNetwork`.
     Raises ValueError for a group that does not divide a width, or prototypes of another width.
     """
 
-    def __init__(self, sizes: Sequence[int], P: Tensor, *, group=15, bits=16, init_std=8, seed=0, device="cpu"):
+    def __init__(self, sizes: Sequence[int], P: Tensor, *, group=15, bits=16, init_std=8, seed=0, device="cpu", **more):
         if len(sizes) < 2:
             raise ValueError(f"sizes needs an input and at least one layer, got {list(sizes)}")
-        super().__init__(seed, device)
-        self.P = method.binary(P, "P", sizes[-1]).to(device)
+        super().__init__(seed, device, **more)
+        self.P = checked_prototypes(P, sizes[-1], self.runs).to(device)
         init = generators(seed, "init")
         self.layers = [BinaryLayer(i, o, group, bits, init_std, init) for i, o in itertools.pairwise(sizes)]
         for layer in self.layers:
@@ -77,7 +77,9 @@ class LocalRuleMLP(BinaryMLP):
             frames = [method.per_run(draws, lambda g, K=K: random_frame(P.shape[-2], K, g)) for K in sizes[1:-1]]
         if len(frames) != len(sizes) - 2:
             raise ValueError(f"frames needs one entry a hidden layer, {len(sizes) - 2}, got {len(frames)}")
-        own = [method.binary(f, "frames", K).to(device) for f, K in zip(frames, sizes[1:-1], strict=True)]
+        own = [checked_prototypes(f, K, self.runs).to(device) for f, K in zip(frames, sizes[1:-1], strict=True)]
+        if any(f.shape[-2] != self.P.shape[-2] for f in own):
+            raise ValueError(f"every layer needs prototypes of {self.P.shape[-2]} classes, got {[len(f) for f in own]}")
         self.frames = [*own, self.P]
 
     def targets(self, acts, zs, logits, y, r, nu):

@@ -40,6 +40,27 @@ class Preset:
     live_train: int = _(4000, "training samples behind the slider")
     live_epochs: int = _(6, "epochs behind the slider")
 
+    def __post_init__(self) -> None:
+        """Raise ValueError, before anything runs, for sizes on which a claim could not be judged."""
+        needed = {
+            "seeds, epochs, gate_epochs, rnn_epochs, ablation_epochs and live_epochs are 1 or more": min(
+                self.seeds, self.epochs, self.gate_epochs, self.rnn_epochs, self.ablation_epochs, self.live_epochs
+            )
+            >= 1,
+            "0 <= ablation_seeds <= seeds": 0 < self.ablation_seeds <= self.seeds,
+            "widths holds 75 and a narrower one first": 75 in self.widths and self.widths[0] < 75,
+            "gate_widths holds 135 and a narrower one first": 135 in self.gate_widths and self.gate_widths[0] < 135,
+            "gate_nus ascends from 0 to 1 with a gate between": sorted(self.gate_nus) == list(self.gate_nus)
+            and {self.gate_nus[0], self.gate_nus[-1]} == {0, 1}
+            and len(self.gate_nus) > 2,
+            "rnn_nus ascends to 1 and holds 0.05 and 0.4": sorted(self.rnn_nus) == list(self.rnn_nus)
+            and {0.05, 0.4} < set(self.rnn_nus)
+            and self.rnn_nus[-1] == 1,
+            "flip lies in [0, 0.5]": 0 <= self.flip <= 0.5,
+        }
+        if broken := [rule for rule, holds in needed.items() if not holds]:
+            raise ValueError(f"preset: needs {'; '.join(broken)}")
+
 
 PRESETS = {
     "smoke": Preset(

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from . import method
 from .method import BinaryLayer
-from .training import BinaryNetwork, generators, prototypes_of
+from .training import BinaryNetwork, checked_prototypes, generators, prototypes_of
 
 
 class BEPRNN(BinaryNetwork):
@@ -23,7 +23,7 @@ class BEPRNN(BinaryNetwork):
         self, K_x, K_s, K_y, P: Tensor, *, group=15, bits=16, init_std=8, seed=0, train_state=True, device="cpu"
     ):
         super().__init__(seed, device)
-        self.P, self.train_state = method.binary(P, "P", K_y).to(device), train_state
+        self.P, self.train_state = checked_prototypes(P, K_y, self.runs).to(device), train_state
         init = generators(seed, "init")
         self.xs, self.ss = (BinaryLayer(k, K_s, group, bits, init_std, init) for k in (K_x, K_s))
         self.sy = BinaryLayer(K_s, K_y, group, bits, init_std, init)
@@ -42,6 +42,8 @@ class BEPRNN(BinaryNetwork):
         Equation (RNN): $s_t = \\mathrm{sign}(W_{xs} a_t + W_{ss} s_{t-1})$, $s_y = \\mathrm{sign}(W_{sy} s_T)$
         Raises TypeError for float input, ValueError for other values or another width.
         """
+        if X.ndim < 3 or X.shape[-2] < 1:
+            raise ValueError(f"X must be (..., B, T, K_x) with T >= 1, got {tuple(X.shape)}")
         steps = method.binary(X, "X", self.xs.fan_in).unbind(-2)
         runs = self.xs.H.shape[:-2]
         states = [torch.ones(*(runs or X.shape[:-3]), X.shape[-3], self.xs.fan_out, dtype=torch.int8, device=X.device)]

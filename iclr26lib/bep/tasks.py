@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .. import data
-from ..seeding import generator
+from ..seeding import generator, given
 from .coding import expand, median_binarize, random_prototypes, thermometer
 
 WINDOW = {"italy_power_demand": 12, "japanese_vowels": 7}
@@ -93,16 +93,19 @@ def deal(labels: np.ndarray, shares: tuple[int, ...], g: torch.Generator, limit:
     """Row numbers dealt into parts with the given shares, class by class, in random order.
 
     labels: (N,) ints. shares: relative sizes. limit: rows used in all. Sizes depend only on the labels, so that splits
-    of several seeds can be stacked. Raises ValueError when limit is smaller than the number of parts a class.
+    of several seeds can be stacked. Raises ValueError for shares or a limit that are not positive, and when a class
+    has too few rows to give every part one.
     """
+    if min(shares) <= 0 or (limit is not None and not limit >= 1):
+        raise ValueError(f"shares and limit must be positive, got {shares} and {limit}")
     parts: list[list[int]] = [[] for _ in shares]
     keep = 1.0 if limit is None else min(1.0, limit / len(labels))
     for c in np.unique(labels):
         rows = np.flatnonzero(labels == c)
-        rows = rows[torch.randperm(len(rows), generator=g).numpy()][: int(len(rows) * keep)]
-        if len(rows) < len(shares):
-            raise ValueError(f"limit {limit} leaves {len(rows)} rows of class {c} for {len(shares)} parts")
+        rows = rows[torch.randperm(len(rows), generator=given(g)).numpy()][: int(len(rows) * keep)]
         ends = np.round(np.cumsum(shares) / sum(shares) * len(rows)).astype(int)
+        if np.diff(ends, prepend=0).min() < 1:
+            raise ValueError(f"{len(rows)} rows of class {c} (limit {limit}) do not fill {len(shares)} parts")
         for part, chunk in zip(parts, np.split(rows, ends[:-1]), strict=True):
             part.extend(chunk.tolist())
     return [np.array(part)[torch.randperm(len(part), generator=g).numpy()] for part in parts]

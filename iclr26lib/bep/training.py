@@ -42,8 +42,17 @@ class BinaryNetwork:
     sample_dims = 1
     layers: list[BinaryLayer]
 
-    def __init__(self, seed: Seeds, device="cpu"):
+    def __init__(self, seed: Seeds, device="cpu", reinforce_on="fan_in"):
+        """seed: one, or a list of R. device: of states and data. reinforce_on: width in the reinforcement's formula.
+
+        Raises TypeError for a seed that is no integer, ValueError for an empty list, a negative seed or another width.
+        """
+        if reinforce_on not in ("fan_in", "fan_out"):
+            raise ValueError(f"unknown reinforce_on {reinforce_on!r}; known: fan_in, fan_out")
         self.runs = len(seed) if isinstance(seed, (list, tuple)) else None
+        if self.runs == 0:
+            raise ValueError("seed is an empty list: at least one run is needed")
+        self.reinforce_on = reinforce_on
         self.order, self.noise = generators(seed, "order"), generators(seed, "reinforce", device)
         self.error: float | list[float] = 1.0 if self.runs is None else [1.0] * self.runs
 
@@ -65,8 +74,15 @@ class BinaryNetwork:
         return torch.cat([self.logits(x).argmax(-1) for x in X.split(chunk, -self.sample_dims - 1)], -1)
 
     def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
-        """Share of right predictions for X (..., N, ...) and y (..., N), one number a run. Raises as `logits`."""
-        return (self.predict(X) == y).float().mean(-1).tolist()
+        """Share of right predictions for X (..., N, ...) and y (..., N), one number a run.
+
+        Raises as `logits`, ValueError for labels of another shape or out of range.
+        """
+        predicted = self.predict(X)
+        if predicted.numel() == 0 or y.shape not in (predicted.shape, predicted.shape[-1:]):
+            raise ValueError(f"predictions {tuple(predicted.shape)} need as many labels, got {tuple(y.shape)}")
+        method.checked_labels(y, self.P.shape[-2])
+        return (predicted == y).float().mean(-1).tolist()
 
     def batches(self, X: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Batches (X, y) of `batch` samples in the order of this epoch; each run has its own.
@@ -89,17 +105,53 @@ class BinaryNetwork:
         The error rate is counted on the fly, before each batch's update; reinforcement uses that of the last epoch.
         Raises TypeError for float input, ValueError for values, labels or settings out of range.
         """
-        wrong, seen = 0, 0
+        self.check(X, y, r, nu)
+        limits, wrong, seen = self.reinforcement_limits(p_r), 0, 0
         for x, labels in self.batches(X, y, batch):
             wrong = wrong + self.fit_batch(x, labels, r=r, nu=nu)
             seen += labels.shape[-1]
-            self.reinforce(p_r)
+            self.reinforce(limits)
         self.error = (wrong / seen).tolist()
         return self.error
 
-    def reinforce(self, p_r: float) -> None:
-        """Reinforce every trained layer once; p_r in [0, 1] and the last epoch's error give the probability."""
-        errors = self.error if isinstance(self.error, list) else [self.error]
-        for layer in self.trained if p_r else []:
-            chances = [method.reinforcement_probability(p_r, layer.fan_in, e) for e in errors]
-            method.reinforce_(layer, chances if self.runs else chances[0], self.noise)
+    def check(self, X: Tensor, y: Tensor, r: float, nu) -> None:
+        """Refuse an epoch before anything moves: X (N, ...) or (R, N, ...), y (N,) or (R, N), margin r, gate nu.
+
+        Raises TypeError and ValueError as `fit_epoch`.
+        """
+        lead = [self.runs] if self.runs else []
+        for name, values, dims in (("X", X, self.sample_dims), ("y", y, 0)):
+            if values.ndim - dims not in (1, 2) or (values.ndim - dims == 2 and list(values.shape[:1]) != lead):
+                raise ValueError(f"{name} {tuple(values.shape)} fits neither one run nor {self.runs or 1} runs")
+        method.binary(X, "X", self.layers[0].fan_in)
+        method.checked_labels(y, self.P.shape[-2])
+        method.checked_margin(r)
+        if isinstance(nu, (list, tuple)) and len(nu) != self.runs:
+            raise ValueError(f"nu holds {len(nu)} gates for {self.runs or 1} runs")
+        method.gate_threshold(nu, 1)
+
+    def reinforcement_limits(self, p_r: float) -> list[int | list[int]] | None:
+        """Integers for `reinforce`, one a trained layer (and run), from p_r in [0, 1] and the last epoch's error.
+
+        Computed once an epoch: the only place where a float enters, and it leaves as an integer. None when p_r is 0.
+        Raises ValueError for p_r outside [0, 1].
+        """
+        errors, limits = self.error if isinstance(self.error, list) else [self.error], []
+        for layer in self.trained:
+            width = getattr(layer, self.reinforce_on)
+            of_runs = [method.draw_limit(method.reinforcement_probability(p_r, width, e)) for e in errors]
+            limits.append(of_runs if self.runs else of_runs[0])
+        return limits if p_r else None
+
+    def reinforce(self, limits: list[int | list[int]] | None) -> None:
+        """Reinforce every trained layer once. limits: of `reinforcement_limits`; None does nothing."""
+        for layer, limit in zip(self.trained, limits or [], strict=limits is not None):
+            method.push_(layer, limit, self.noise)
+
+
+def checked_prototypes(P: Tensor, width: int, runs: int | None) -> Tensor:
+    """Prototypes (C, width), or (R, C, width) for R runs, as int8. Raises TypeError for floats, ValueError otherwise."""
+    P = method.binary(P, "P", width)
+    if P.ndim not in (2, 3) or P.shape[-2] < 2 or (P.ndim == 3 and P.shape[0] != runs):
+        raise ValueError(f"P must be (C, {width}) with C >= 2, or one a run, got {tuple(P.shape)}, runs {runs}")
+    return P

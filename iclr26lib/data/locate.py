@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import importlib.util
 import os
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def content(path: Path) -> bytes:
     try:
         raw = path.read_bytes()
         return gzip.decompress(raw) if path.suffix == ".gz" else raw
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path.name} cannot be read: {error}") from error
 
 
