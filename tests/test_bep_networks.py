@@ -75,10 +75,37 @@ def test_three_steps_of_time_against_a_plain_loop():
 
 def test_reservoir_moves_only_the_output():
     X, y = pm1(20, 4, 7, seed=2), torch.randint(0, 2, (20,), generator=rng(3))
-    net = rnn.BEPRNN(7, 15, 15, frame.random_frame(2, 15, rng(1)), group=5, seed=0, train_state=False)
+    net = rnn.BEPRNN(7, 15, 15, frame.random_frame(2, 15, rng(1)), group=5, seed=0, learn="output")
     before = [layer.H.clone() for layer in net.layers]
     net.fit_epoch(X, y, batch=10)
     assert [bool((a == layer.H).all()) for a, layer in zip(before, net.layers, strict=True)] == [True, True, False]
+
+
+def test_last_step_only_is_bep_tt_without_its_earlier_steps():
+    """With T = 1 there is nothing else; with T = 3 the output moves alike and the state by the last step's terms."""
+    P, y = frame.random_frame(2, 15, rng(1)), torch.randint(0, 2, (30,), generator=rng(3))
+    for T, same in ((1, True), (3, False)):
+        X = pm1(30, T, 7, seed=2)
+        nets = [rnn.BEPRNN(7, 15, 15, P, group=5, seed=0, learn=learn) for learn in ("all", "last")]
+        for network in nets:
+            network.fit_batch(X, y, r=0.5, nu=0.4)
+        assert (nets[0].sy.H == nets[1].sy.H).all()
+        assert bool((nets[0].ss.H == nets[1].ss.H).all()) == same
+    network = rnn.BEPRNN(7, 15, 15, P, group=5, seed=0, learn="last")
+    before, (_, zs, z_y, s_y) = network.xs.H.clone(), network.forward(X)
+    target = network.desired_states(zs, z_y, P[y], 0.4)[-1]
+    fires = method.triggered(method.matmul(s_y, P.mT), y, 0.5, 15)[:, None]
+    mask = method.winner_mask(target, zs[-1], 5) & fires
+    network.fit_batch(X, y, r=0.5, nu=0.4)
+    assert (before + 2 * (mask * target).int().T @ X[:, -1].int() == network.xs.H).all()
+
+
+def test_top_only_leaves_the_layers_below():
+    X, y, _ = coding.random_prototypes(99, 63, 3, 0.3, rng())
+    network = models.BEPMLP([63, 15, 15], frame.random_frame(3, 15, rng(1)), group=5, learn="top")
+    before = [layer.H.clone() for layer in network.layers]
+    network.fit_epoch(X, y, batch=50)
+    assert [bool((a == b.H).all()) for a, b in zip(before, network.layers, strict=True)] == [True, False]
 
 
 def test_rnn_runs_side_by_side_and_without_floats():
@@ -244,6 +271,8 @@ BAD = {
     "rows for no part": (ValueError, lambda: tasks.deal(np.zeros(3, int), (3, 1, 2), rng())),
     "packed label": (ValueError, lambda: packed_step(np.array([0, -1]))),
     "packed int16": (TypeError, lambda: packed_step(np.array([0, 1]), np.int16)),
+    "learn": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1, learn="bottom")),
+    "rnn learn": (ValueError, lambda: rnn.BEPRNN(3, 3, 3, pm1(2, 3), group=1, learn="first")),
     "no steps of time": (ValueError, lambda: rnn.BEPRNN(3, 3, 3, pm1(2, 3), group=1).logits(pm1(2, 0, 3))),
     "reinforce_on": (ValueError, lambda: models.BEPMLP([3, 3], pm1(2, 3), group=1, reinforce_on="width")),
     "a list": (TypeError, lambda: net().logits([[1, 1, 1]])),

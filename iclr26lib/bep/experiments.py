@@ -20,8 +20,8 @@ from .models import BEPMLP, GroupSchedule, LocalRuleMLP
 from .rnn import BEPRNN
 
 FRAMES = ("bef", "random")
-MLP_RULES = ("bep", "local", "qat")
-RNN_RULES = ("bep", "reservoir", "qat")
+MLP_RULES = ("bep", "top", "local", "qat")
+RNN_RULES = {"bep": "all", "last": "last", "reservoir": "output", "qat": ""}
 
 
 def group_for(width: int, wish: int) -> int:
@@ -83,7 +83,8 @@ def train_mlp(
     """Train `depth` hidden layers of `width` units on every seed; returns accuracies (one a seed), curve and seconds.
 
     task: see `load_task`. seeds: R runs. epochs, batch: passes, samples an update. r, p_r: margin, reinforcement.
-    rule: "bep", "local" or "qat". frame: "bef" or "random", for the top layer, and for all with the local rule.
+    rule: "bep", "top" (BEP, all layers but the last as drawn), "local" or "qat".
+    frame: "bef" or "random", for the top layer, and for all with the local rule.
     group: wished group size (see `group_for`). nu: one gate, or one a run. init_std: spread of the first states.
     reinforce_on: see `BinaryNetwork`.
     patience: of the group schedule, which needs a single seed; None keeps the group. window, lr, init: of QAT only.
@@ -112,7 +113,8 @@ def train_mlp(
         }
         if rule == "local":
             settings["frames"] = [frames(frame, C, width, seeds, f"layer {i}") for i in range(depth - 1)]
-        net = (BEPMLP if rule == "bep" else LocalRuleMLP)(sizes, P, **settings)
+        settings["learn"] = "top" if rule == "top" else "all"
+        net = (LocalRuleMLP if rule == "local" else BEPMLP)(sizes, P, **settings)
         fit = {"r": r, "nu": list(nu) if isinstance(nu, (list, tuple)) else nu, "p_r": p_r}
     curve, schedules = [], [] if patience is None else [GroupSchedule(layer, patience) for layer in net.layers]
     for _ in range(epochs):
@@ -129,7 +131,8 @@ def train_rnn(
 ) -> dict[str, Any]:  # fmt: skip
     """Train a binary RNN of `width` state and output units on every seed; returns what `train_mlp` returns.
 
-    rule: "bep" (BEP-TT), "reservoir" (only the output layer learns, by the same rule) or "qat" (STE and float BPTT).
+    rule: "bep" (BEP-TT), "last" (the state learns from the last step only), "reservoir" (only the output learns)
+    or "qat" (STE and float BPTT).
     batch_share: batch as a share of the training set (the paper: N/10). Raises ValueError for an unknown word.
     """
     if rule not in RNN_RULES:
@@ -143,7 +146,7 @@ def train_rnn(
         net, fit = baselines.QATRNN(K_x, width, width, P, window=window, lr=lr, init=init, seed=seeds, device=where), {}
     else:
         net = BEPRNN(
-            K_x, width, width, P, group=group_for(width, group), seed=seeds, train_state=rule == "bep", device=where
+            K_x, width, width, P, group=group_for(width, group), seed=seeds, learn=RNN_RULES[rule], device=where
         )
         fit = {"r": r, "nu": list(nu) if isinstance(nu, (list, tuple)) else nu, "p_r": p_r}
     curve, batch = [], max(1, round(split.X.shape[-3] * batch_share))

@@ -18,19 +18,40 @@ class BinaryMLP(BinaryNetwork):
     """What BEP and the local rule share: layers, scores and the update of a batch.
 
     sizes: [K_0, ..., K_L]. P: prototypes (C, K_L) in {-1, +1}, or (R, C, K_L), one set a run.
+    learn: "all", or "top", which leaves all layers but the last as drawn.
     group: neurons a group, the same in every layer. seed, device, reinforce_on: see `BinaryNetwork`.
-    Raises ValueError for a group that does not divide a width, or prototypes of another width.
+    Raises ValueError for a group that does not divide a width, prototypes of another width, or an unknown `learn`.
     """
 
-    def __init__(self, sizes: Sequence[int], P: Tensor, *, group=15, bits=16, init_std=8, seed=0, device="cpu", **more):
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        P: Tensor,
+        *,
+        group=15,
+        bits=16,
+        init_std=8,
+        seed=0,
+        device="cpu",
+        learn="all",
+        **more,
+    ):
         if len(sizes) < 2:
             raise ValueError(f"sizes needs an input and at least one layer, got {list(sizes)}")
         super().__init__(seed, device, **more)
+        if learn not in ("all", "top"):
+            raise ValueError(f"unknown learn {learn!r}; known: all, top")
+        self.learn = learn
         self.P = checked_prototypes(P, sizes[-1], self.runs).to(device)
         init = generators(seed, "init")
         self.layers = [BinaryLayer(i, o, group, bits, init_std, init) for i, o in itertools.pairwise(sizes)]
         for layer in self.layers:
             layer.H = layer.H.to(device)
+
+    @property
+    def trained(self) -> list[BinaryLayer]:
+        """The layers that learn: all, or only the last one."""
+        return self.layers if self.learn == "all" else self.layers[-1:]
 
     def logits(self, X: Tensor) -> Tensor:
         """Integer class scores P a_L, (..., N, C), for X (..., N, K_0). Raises as `method.forward`."""
@@ -45,6 +66,8 @@ class BinaryMLP(BinaryNetwork):
         logits = method.matmul(acts[-1], self.P.mT)
         targets, active = self.targets(acts, zs, logits, y, r, nu)
         for layer, target, z, a_prev, fires in zip(self.layers, targets, zs, acts, active, strict=False):
+            if layer not in self.trained:
+                continue
             mask = method.winner_mask(target, z, layer.group) & fires[..., None]
             method.update_(layer, target, a_prev, mask)
         return (logits.argmax(-1) != y).sum(-1)

@@ -7,23 +7,26 @@ from . import method
 from .method import BinaryLayer
 from .training import BinaryNetwork, checked_prototypes, generators, prototypes_of
 
+LEARN = ("all", "last", "output")
+
 
 class BEPRNN(BinaryNetwork):
     """Binary RNN: s_t = sign(W_xs a_t + W_ss s_{t-1}), s_y = sign(W_sy s_T), scores P s_y.
 
     K_x, K_s, K_y: widths of input, state and output. P: prototypes (C, K_y) or (R, C, K_y). group: neurons a group.
-    train_state: False leaves W_xs and W_ss as drawn (a reservoir: the control in which no error crosses time).
+    learn: "all" (BEP-TT); "last", in which the state layer learns from the last step only, so that the error reaches it
+    but crosses no time; or "output", which leaves W_xs and W_ss as drawn (a reservoir).
     s_0 = +1 and the mask shared over time are our choices where the paper is silent.
-    Raises ValueError for a group that does not divide K_s and K_y, or prototypes of another width.
+    Raises ValueError for a group that does not divide K_s and K_y, prototypes of another width, an unknown `learn`.
     """
 
     sample_dims = 2
 
-    def __init__(
-        self, K_x, K_s, K_y, P: Tensor, *, group=15, bits=16, init_std=8, seed=0, train_state=True, device="cpu"
-    ):
+    def __init__(self, K_x, K_s, K_y, P: Tensor, *, group=15, bits=16, init_std=8, seed=0, learn="all", device="cpu"):
         super().__init__(seed, device)
-        self.P, self.train_state = checked_prototypes(P, K_y, self.runs).to(device), train_state
+        if learn not in LEARN:
+            raise ValueError(f"unknown learn {learn!r}; known: {', '.join(LEARN)}")
+        self.P, self.learn = checked_prototypes(P, K_y, self.runs).to(device), learn
         init = generators(seed, "init")
         self.xs, self.ss = (BinaryLayer(k, K_s, group, bits, init_std, init) for k in (K_x, K_s))
         self.sy = BinaryLayer(K_s, K_y, group, bits, init_std, init)
@@ -34,7 +37,7 @@ class BEPRNN(BinaryNetwork):
     @property
     def trained(self) -> list[BinaryLayer]:
         """The layers that learn: all, or only the output of a reservoir."""
-        return self.layers if self.train_state else [self.sy]
+        return [self.sy] if self.learn == "output" else self.layers
 
     def forward(self, X: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor, Tensor]:
         """States [s_0..s_T], pre-activations [z_1..z_T], z_y and s_y for X (..., B, T, K_x) in {-1, +1}.
@@ -77,8 +80,10 @@ class BEPRNN(BinaryNetwork):
         logits, target_y = method.matmul(s_y, self.P.mT), prototypes_of(self.P, y)
         fires = method.triggered(logits, y, r, self.sy.fan_out)[..., None]
         moves = [(self.sy, target_y, states[-1], method.winner_mask(target_y, z_y, self.sy.group) & fires)]
-        if self.train_state:
+        if self.learn != "output":
             targets = self.desired_states(zs, z_y, target_y, nu)
+            if self.learn == "last":
+                targets, zs, states, X = targets[-1:], zs[-1:], states[-2:], X[..., -1:, :]
             stability = sum(t.int() * z for t, z in zip(targets, zs, strict=True))
             mask = method.winner_mask(torch.ones_like(targets[0]), stability, self.ss.group) & fires
             masks = torch.cat([mask] * len(zs), -2)

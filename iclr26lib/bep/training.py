@@ -150,8 +150,8 @@ class BinaryNetwork:
 
 
 def checked_prototypes(P: Tensor, width: int, runs: int | None) -> Tensor:
-    """Prototypes (C, width), or (R, C, width) for R runs, as int8. Raises TypeError for floats, ValueError otherwise."""
+    """Prototypes (C, width), or (R, C, width) for R `runs`, as int8. Raises TypeError for floats, else ValueError."""
     P = method.binary(P, "P", width)
     if P.ndim not in (2, 3) or P.shape[-2] < 2 or (P.ndim == 3 and P.shape[0] != runs):
-        raise ValueError(f"P must be (C, {width}) with C >= 2, or one a run, got {tuple(P.shape)}, runs {runs}")
+        raise ValueError(f"P must be (C, {width}) with C >= 2, or one a run, got {tuple(P.shape)}")
     return P

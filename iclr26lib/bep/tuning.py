@@ -22,9 +22,11 @@ VOWELS = {"name": "japanese_vowels", "bits": 4}
 R = (0.25, 0.5, 0.75)
 GRIDS: dict[str, dict[str, tuple]] = {
     "bep": {"r": R, "nu": (0.2, 1.0), "group": (15, 35)},
+    "top": {"r": R, "p_r": (0.25, 0.5), "group": (15, 35)},
     "local": {"r": R, "p_r": (0.25, 0.5), "group": (15, 35)},
     "qat": {"lr": (1e-3, 3e-3, 1e-2, 3e-2), "init": (0.03, 0.1, 0.5)},
     "rnn bep": {"r": R, "nu": (0.1, 0.2, 0.4, 1.0)},
+    "rnn last": {"r": R, "nu": (0.1, 0.2, 0.4, 1.0)},
     "rnn reservoir": {"r": R, "p_r": (0.0, 0.25, 0.5, 0.75)},
     "rnn qat": {"lr": (1e-3, 3e-3, 1e-2, 3e-2), "init": (0.03, 0.1, 0.5)},
     "float_mlp": {"lr": (3e-4, 1e-3, 3e-3, 1e-2), "alpha": (1e-4, 1e-2, 1.0)},
@@ -42,16 +44,19 @@ def cases() -> dict[str, dict[str, Any]]:
         for window in ("one", "fan_in", "batch_norm"):
             fixed = {"rule": "qat", "window": window, "task": PROTOTYPES, "width": width, "epochs": 12}
             found[f"prototypes {width} qat {window}"] = {"call": "train_mlp", "grid": "qat", "fixed": fixed}
+    fixed = {"rule": "top", "frame": "bef", "task": PROTOTYPES, "width": 75, "epochs": 12}
+    found["prototypes 75 top"] = {"call": "train_mlp", "grid": "top", "fixed": fixed}
     for rule, frame in (("bep", "bef"), ("local", "random")):
         fixed = {"rule": rule, "frame": frame, "task": FASHION, "width": 35, "epochs": 12}
         found[f"fashion 35 {rule} {frame}"] = {"call": "train_mlp", "grid": rule, "fixed": fixed}
-    for task, rule in itertools.product((ITALY, VOWELS), ("bep", "reservoir", "qat one", "qat fan_in")):
+    for task, rule in itertools.product((ITALY, VOWELS), ("bep", "last", "reservoir", "qat one", "qat fan_in")):
         name, _, window = rule.partition(" ")
         fixed = {"rule": name, "task": task, "width": 135, "epochs": 15} | ({"window": window} if window else {})
         found[f"{task['name']} {rule}"] = {"call": "train_rnn", "grid": f"rnn {name}", "fixed": fixed}
     fixed = {"task": PROTOTYPES, "width": 75, "depth": 2, "epochs": 12, "batch": 100}
     found["prototypes 75 float_mlp"] = {"call": "float_models", "grid": "float_mlp", "fixed": fixed}
     found["prototypes 75 logistic"] = {"call": "float_models", "grid": "logistic", "fixed": fixed}
+    found["fashion 35 logistic"] = {"call": "float_models", "grid": "logistic", "fixed": fixed | {"task": FASHION}}
     return found
 
 
