@@ -58,6 +58,13 @@ class Exercise:
             f"{self.id}: probe {first} should give {_short(wanted[first])}, yours gives {_short(got[first])}"
         )
 
+    def reply(self, fn: Callable) -> str:
+        """What `check` says about `fn`, as a line: praise, or why it is wrong. Raises TypeError for no function."""
+        try:
+            return self.check(fn)
+        except WrongAnswer as answer:
+            return str(answer)
+
     def _answers(self, fn: Callable) -> list[Any]:
         return _answers(self.observe(fn), self.probes())
 

@@ -67,8 +67,9 @@ class Table:
     them, one a line. Raises ValueError for a row of another length.
     """
 
-    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]]):
-        self.header, self.rows = list(header), [list(row) for row in rows]
+    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[Any]], stacks: bool = False):
+        """stacks: on a phone, set each row as a block instead of scrolling sideways."""
+        self.header, self.rows, self.kind = list(header), [list(row) for row in rows], " stacks" if stacks else ""
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"a row has {len(row)} cells, the header {len(self.header)}: {row!r}")
@@ -79,9 +80,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(c)}</th>" for c in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{_cell(c)}</td>" for c in row) + "</tr>" for row in self.rows)
+        names = [html.escape(c, quote=True) for c in self.header]
+        cells = ([f'<td data-column="{n}">{_cell(c)}</td>' for n, c in zip(names, r, strict=True)] for r in self.rows)
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         return (
-            f'<div class="table-wrap"><table class="book-table"><thead><tr>{head}</tr></thead>'
+            f'<div class="table-wrap"><table class="book-table{self.kind}"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
 
@@ -128,6 +131,7 @@ def claims_table(claims: Sequence[Any]) -> Table:
             )
             for c in claims
         ],
+        stacks=True,
     )
 
 
@@ -155,7 +159,7 @@ def ledger_table(claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: 
                 [Verdict(others.get(claim.id, "not run")), *age],
             )
         )
-    return Table(["claim", "paper", "ours (95 % interval)", "verdict", "at full scale"], rows)
+    return Table(["claim", "paper", "ours (95 % interval)", "verdict", "full scale"], rows, stacks=True)
 
 
 def source(function: Any) -> Any:

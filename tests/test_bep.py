@@ -363,6 +363,20 @@ def test_runs_side_by_side_give_the_bits_of_runs_alone(rule):
     assert together.accuracy(X, y)[1] == alone.accuracy(X, y)
 
 
+def test_threads_do_not_change_a_bit():
+    X, y, rho = small_task()
+    before, states = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            net = models.BEPMLP([63, 15, 15], rho, group=5, seed=[0, 1])
+            net.fit_epoch(X, y, batch=50)
+            states.append([layer.H for layer in net.layers])
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*states, strict=True))
+
+
 def test_one_gate_a_run():
     X, y, rho = small_task()
     both = models.BEPMLP([63, 15, 15], rho, group=5, seed=[0, 0])

@@ -40,8 +40,9 @@ def test_true_solution_passes():
     ],
 )
 def test_wrong_solution_is_told_why(fn, message):
-    with pytest.raises(WrongAnswer, match=message):
+    with pytest.raises(WrongAnswer, match=message) as caught:
         DOUBLE.check(fn)
+    assert DOUBLE.reply(fn) == str(caught.value)
 
 
 def test_work_in_place_is_observed_whatever_is_returned():

@@ -171,7 +171,7 @@ def logistic_regression(X: Tensor, y: Tensor, X_test: Tensor, y_test: Tensor, C:
     """
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=C, max_iter=200).fit(X.float().numpy(), y.numpy())
+    model = LogisticRegression(C=C, max_iter=500).fit(X.float().numpy(), y.numpy())
     return float(model.score(X_test.float().numpy(), y_test.numpy()))
 
 

@@ -13,12 +13,13 @@ from scipy import stats as sps
 from .. import stats, style
 
 NAMES = {
-    "bep": "BEP", "local": "local rule", "reservoir": "output layer only", "one": "QAT, STE window 1",
+    "bep": "BEP", "last": "BEP, last step only", "local": "local rule", "reservoir": "output layer only",
+    "one": "QAT, STE window 1",
     "fan_in": "QAT, STE window √fan-in", "batch_norm": "QAT, batch norm", "float_mlp": "float MLP, equal memory",
     "logistic": "logistic regression",
 }  # fmt: skip
 COLOURS = {
-    "bep": style.BLUE, "local": style.ORANGE, "reservoir": style.ORANGE, "one": style.PURPLE,
+    "bep": style.BLUE, "last": style.SKY, "local": style.ORANGE, "reservoir": style.ORANGE, "one": style.PURPLE,
     "fan_in": style.VERMILION, "batch_norm": style.GREEN, "float_mlp": style.GREY, "logistic": style.BLACK,
 }  # fmt: skip
 TASKS = {"italy_power_demand": "ItalyPowerDemand", "japanese_vowels": "JapaneseVowels"}
@@ -55,6 +56,20 @@ def problem(fan_in: int) -> Figure:
     right.set(xlabel="bits an element", title="What training holds", xlim=(0, 104))
     right.grid(axis="y", visible=False)
     right.legend(loc="upper right")
+    return style.finished(fig)
+
+
+def frames(left: Any, right: Any) -> Figure:
+    """Gram matrices of two sets of prototypes, (C, D) tensors of -1 and +1, side by side with one colour scale."""
+    fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.5))
+    for ax, P, name in zip(axes, (left, right), ("random", "equiangular frame"), strict=True):
+        gram = (P.int() @ P.int().T).numpy()
+        image = ax.imshow(np.where(np.eye(len(gram)), np.nan, gram), cmap="PuOr", vmin=-35, vmax=35)
+        pairs = gram[np.triu_indices(len(gram), 1)]
+        ax.set_title(f"{name}: {pairs.min()} to {pairs.max()}")
+        ax.set(xlabel="class", ylabel="class")
+        ax.grid(visible=False)
+    fig.colorbar(image, ax=axes, label="inner product", shrink=0.85)
     return style.finished(fig)
 
 
@@ -216,7 +231,7 @@ def rnn_arms(results: dict[str, dict[str, list]]) -> Figure:
                 x + 0.18 * (i - (len(arms) - 1) / 2),
                 row[arm],
                 COLOURS[arm],
-                "osv^D"[i],
+                "osv^DP"[i],
                 NAMES[arm] if x == 0 else None,
             )
     ax.set_xticks(range(len(results)), [TASKS[t] for t in results])

@@ -21,7 +21,7 @@ class Preset:
     epochs: int = _(12, "epochs of the MLPs")
     batch: int = _(100, "samples an update of the MLPs")
     gate_widths: tuple[int, ...] = _((35, 135), "hidden widths of the gate study")
-    gate_nus: tuple[float, ...] = _((0.0, 0.02, 0.1, 0.2, 0.5, 1.0), "gates of the MLP's gate study")
+    gate_nus: tuple[float, ...] = _((0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gates of the MLP's gate study")
     gate_epochs: int = _(4, "epochs of the MLP's gate study")
     fashion_train: int = _(3500, "Fashion-MNIST: training images")
     fashion_val: int = _(500, "Fashion-MNIST: validation images")
@@ -31,8 +31,7 @@ class Preset:
     rnn_width: int = _(135, "units of the RNN's input code, state and output")
     rnn_epochs: int = _(15, "epochs of the RNNs")
     rnn_nus: tuple[float, ...] = _((0.05, 0.1, 0.2, 0.4, 1.0), "gates of the RNN's gate study")
-    ablation_seeds: int = _(3, "seeds of the ablation of the other settings")
-    ablation_epochs: int = _(5, "epochs of that ablation")
+    ablation_seeds: int = _(3, "seeds of the ablation of the other settings, the first of all")
     schedule_patience: int = _(0, "epochs without progress before groups grow, in the ablation; 0: not run")
     groups: tuple[int, ...] = _((5, 15, 75), "group sizes of the ablation, beside the tuned one")
     live_widths: tuple[int, ...] = _((35, 75, 135, 255), "widths on the slider of the idea notebook")
@@ -43,8 +42,8 @@ class Preset:
     def __post_init__(self) -> None:
         """Raise ValueError, before anything runs, for sizes on which a claim could not be judged."""
         needed = {
-            "seeds, epochs, gate_epochs, rnn_epochs, ablation_epochs and live_epochs are 1 or more": min(
-                self.seeds, self.epochs, self.gate_epochs, self.rnn_epochs, self.ablation_epochs, self.live_epochs
+            "seeds, epochs, gate_epochs, rnn_epochs and live_epochs are 1 or more": min(
+                self.seeds, self.epochs, self.gate_epochs, self.rnn_epochs, self.live_epochs
             )
             >= 1,
             "0 <= ablation_seeds <= seeds": 0 < self.ablation_seeds <= self.seeds,
@@ -66,7 +65,7 @@ PRESETS = {
     "smoke": Preset(
         seeds=1, n_train=500, n_test=200, input_bits=200, flip=0.4, widths=(35, 75), epochs=2, gate_epochs=2,
         gate_nus=(0.0, 0.2, 1.0), fashion_train=300, fashion_val=100, fashion_test=200, series=200, rnn_width=35,
-        rnn_epochs=2, rnn_nus=(0.05, 0.4, 1.0), ablation_seeds=1, ablation_epochs=1, groups=(5, 15),
+        rnn_epochs=2, rnn_nus=(0.05, 0.4, 1.0), ablation_seeds=1, groups=(5, 15),
         schedule_patience=1,         live_widths=(35, 75),         live_nus=(0.05, 0.2), live_train=300, live_epochs=1,
     ),
     "book": Preset(),
@@ -74,6 +73,6 @@ PRESETS = {
         seeds=10, n_train=20000, n_test=3000, widths=(35, 75, 135, 255, 525), epochs=50,
         gate_widths=(35, 75, 135, 255), gate_epochs=20, fashion_train=50000, fashion_val=10000, fashion_test=10000,
         rnn_width=1035, rnn_epochs=50, rnn_nus=(0.02, 0.05, 0.1, 0.2, 0.4, 1.0), ablation_seeds=10,
-        ablation_epochs=20, schedule_patience=3,
+        schedule_patience=3,
     ),
 }  # fmt: skip
