@@ -129,8 +129,8 @@ def gate_threshold(nu: float | Sequence[float], fan_in: int) -> int | Tensor:
         raise ValueError(f"fan_in must be 1 or more, got {fan_in}")
     if isinstance(nu, (list, tuple)):
         return torch.tensor([gate_threshold(n, fan_in) for n in nu], dtype=torch.int32)[:, None, None]
-    if not 0 <= nu <= 1:
-        raise ValueError(f"nu must lie in [0, 1], got {nu}")
+    if isinstance(nu, (Tensor, bool)) or not 0 <= nu <= 1:
+        raise ValueError(f"nu must be a number, or a list of one a run, that lies in [0, 1], got {nu}")
     return math.floor(Fraction(str(nu)) * fan_in)
 
 
@@ -295,9 +295,9 @@ def checked_margin(r: float) -> float:
 
 
 def checked_labels(y: Tensor, classes: int) -> None:
-    """Check labels y, any shape. Raises TypeError when they are not int64, ValueError for one outside 0..classes-1."""
-    if y.dtype != torch.int64:
-        raise TypeError(f"labels must be int64, got {y.dtype}")
+    """Check labels y, any shape. Raises TypeError when they are no int64 tensor, ValueError for one outside 0..classes-1."""
+    if not isinstance(y, Tensor) or y.dtype != torch.int64:
+        raise TypeError(f"labels must be a torch tensor of int64, got {type(y).__name__} {getattr(y, 'dtype', '')}")
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < classes):
         raise ValueError(f"labels must lie in 0..{classes - 1}, got {int(y.min())}..{int(y.max())}")
 

@@ -36,7 +36,7 @@ class Preset:
     groups: tuple[int, ...] = _((5, 15, 75), "group sizes of the ablation, beside the tuned one")
     live_widths: tuple[int, ...] = _((35, 75, 135, 255), "widths on the slider of the idea notebook")
     live_nus: tuple[float, ...] = _((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gates on the slider of the idea notebook")
-    live_train: int = _(4000, "training samples behind the slider")
+    live_train: int = _(3000, "training samples behind the slider")
     live_epochs: int = _(6, "epochs behind the slider")
 
     def __post_init__(self) -> None:
