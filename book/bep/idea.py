@@ -340,7 +340,7 @@ style.source(bep.BEPRNN.desired_states)
 # ### Use it on your data
 #
 # Turn the data into signs, take a hidden width that is odd and has many divisors, and set aside a validation set. In our
-# runs margins of 0.5 to 0.75 and groups of 15 to 35 neurons did well; the gate you scan, because it does not carry over
+# runs margins of a half to three quarters and groups of 15 to 35 neurons did well; the gate you scan, because it does not carry over
 # from one network to another. Networks with different gates train side by side in one call. Here are images, binarised at
 # their own median; for a table or a series, `bep.thermometer` makes the signs.
 

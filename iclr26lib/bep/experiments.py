@@ -131,6 +131,7 @@ def train_rnn(
 ) -> dict[str, Any]:  # fmt: skip
     """Train a binary RNN of `width` state and output units on every seed; returns what `train_mlp` returns.
 
+    task, seeds, epochs, group, r, nu, p_r, window, lr, init: as in `train_mlp`.
     rule: "bep" (BEP-TT), "last" (the state learns from the last step only), "reservoir" (only the output learns)
     or "qat" (STE and float BPTT).
     batch_share: batch as a share of the training set (the paper: N/10). Raises ValueError for an unknown word.

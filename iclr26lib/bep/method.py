@@ -67,6 +67,7 @@ class BinaryLayer:
 
     @H.setter
     def H(self, state: Tensor) -> None:
+        """state: int32, (..., fan_out, fan_in). Raises TypeError for another dtype, ValueError for another shape."""
         if state.dtype != torch.int32:
             raise TypeError(f"H must be int32, got {state.dtype}")
         if state.shape[-2:] != (self.fan_out, self.fan_in) or state.ndim > 3:
