@@ -296,7 +296,7 @@ def checked_margin(r: float) -> float:
 
 
 def checked_labels(y: Tensor, classes: int) -> None:
-    """Check labels y, any shape. Raises TypeError when they are no int64 tensor, ValueError for one outside 0..classes-1."""
+    """Check labels y, any shape. Raises TypeError when they are no int64 tensor, ValueError for one outside 0..classes-1."""  # noqa: E501
     if not isinstance(y, Tensor) or y.dtype != torch.int64:
         raise TypeError(f"labels must be a torch tensor of int64, got {type(y).__name__} {getattr(y, 'dtype', '')}")
     if y.numel() and not (int(y.min()) >= 0 and int(y.max()) < classes):
