@@ -1,6 +1,7 @@
 """Seeds, devices and determinism."""
 
 import hashlib
+import os
 
 import torch
 
@@ -45,7 +46,11 @@ def given(generator: torch.Generator | None) -> torch.Generator:
 
 
 def deterministic(threads: int | None = None) -> None:
-    """Ask torch for deterministic kernels, and for `threads` CPU threads where given. Raises ValueError below 1."""
+    """Ask torch for deterministic kernels, and for `threads` CPU threads where given. Raises ValueError below 1.
+
+    Call it before the first CUDA operation: cuBLAS reads its setting when it starts, and torch refuses without it.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if threads is not None:
         if threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")

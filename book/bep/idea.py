@@ -177,7 +177,8 @@ print(
 # The gate $g$ silences neurons that lie far from their threshold. Two details are easy to miss:
 # the threshold is $\nu$ times the *fan-in* $K_l$ of the layer above, and the gate multiplies the target before the matrix,
 # not the result. The paper's first lemma says what the rule achieves: among all vectors in $\{-1,+1\}^{K_l}$, this one
-# agrees best with the gated targets above. Our tests check that by trying all of them.
+# agrees best with the gated targets above. Our tests check that by trying all of them. In the example all $|z_2|$ are 1 and
+# the fan-in is 3: a gate of 0.4 lets them pass, a gate of 0.3 shuts, and $\mathrm{sign}(0)=+1$ is all that is left.
 
 # %% tags=["remove-input"]
 style.source(method.desired_activations)
@@ -185,6 +186,10 @@ style.source(method.desired_activations)
 # %% tags=["nbval-check-output"]
 targets = bep.desired_activations(layers, zs, P[label], nu=0.4)
 print("a*1", targets[0].tolist(), " a*2", targets[1].tolist())
+print(
+    "a*1 with every gate shut",
+    bep.desired_activations(layers, zs, P[label], nu=0.3)[0].tolist(),
+)
 
 # %% [markdown]
 # ### 4. Who moves: one neuron a group
