@@ -1,6 +1,7 @@
 """The shared core: scales, seeds, intervals, claims and rules, records, resuming, tables."""
 
 import dataclasses
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -227,7 +228,7 @@ def test_record_goes_round(tmp_path, monkeypatch):
     assert records.load(path) == record
     assert records.rejudge(record, [claim]) == record["claims"]
     assert record["claims"][0]["verdict"] == "shown"
-    assert record["environment"]["torch"] == torch.__version__
+    assert record["environment"]["torch"] == importlib.metadata.version("torch")
     assert records.current(path) == record
     monkeypatch.setattr(records, "code_digest", lambda slug: "d2")
     with pytest.raises(ValueError, match="another code version"):
