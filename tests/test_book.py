@@ -130,7 +130,10 @@ def test_page_is_whole(visit, source):
     bare = page.eval_on_selector_all(
         ".math.notranslate", "found => found.filter(m => !m.querySelector('mjx-container')).map(m => m.textContent)"
     )
-    wrong = page.eval_on_selector_all("mjx-merror, [data-mjx-error]", "found => found.map(m => m.textContent)")
+    wrong = page.eval_on_selector_all(  # MathJax sets an unknown command in red letters
+        "mjx-merror, [data-mjx-error], mjx-mtext[style*='color: red']",
+        "found => found.map(m => m.closest('mjx-container').textContent)",
+    )
     page.set_viewport_size({"width": 375, "height": 800})
     wide = page.evaluate(
         "[...document.querySelectorAll('.bd-article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
