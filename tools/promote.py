@@ -39,11 +39,10 @@ def checked(slug: str, scale: str, root: Path = ROOT) -> Path:
     path = runs_folder(root) / scale / f"{slug}.json"
     if not path.is_file():
         raise ValueError(f"no record at {path}: evidence.py of {slug} must write one, see iclr26lib.records")
-    records.load(path)
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = records.load(path)
     if (record["slug"], record["scale"]) != (slug, scale):
         raise ValueError(f"{path} is a record of {record['slug']} at {record['scale']} scale, not of {slug} at {scale}")
-    if not fresh(path, slug, root):
+    if record["digest"].get("code") != digest.chapter_digest(slug, root):
         raise ValueError(f"{path} was made by another version of the code of {slug}; run it again, nothing was changed")
     return path
 

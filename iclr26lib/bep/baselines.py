@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .method import binary, checked_labels, per_run
-from .training import BinaryNetwork, Seeds, checked_prototypes, generators
+from .training import BinaryNetwork, Seeds, checked_prototypes, generators, share_right
 
 WINDOWS = ("one", "fan_in", "batch_norm")
 
@@ -128,12 +128,10 @@ class QATMLP:
     def accuracy(self, X: Tensor, y: Tensor) -> float | list[float]:
         """Share of right predictions for X (..., N, K_0) and labels y (..., N), one number a run.
 
-        Raises ValueError for labels of another shape.
+        Raises as `training.share_right`.
         """
-        self.training, predicted = False, self.scores(X).argmax(-1)
-        if predicted.numel() == 0 or y.shape not in (predicted.shape, predicted.shape[-1:]):
-            raise ValueError(f"predictions {tuple(predicted.shape)} need as many labels, got {tuple(y.shape)}")
-        return (predicted == y).float().mean(-1).tolist()
+        self.training = False
+        return share_right(self.scores(X).argmax(-1), y, self.P.shape[-2])
 
 
 class QATRNN(QATMLP):

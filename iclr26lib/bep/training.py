@@ -33,6 +33,17 @@ def take(values: Tensor, chosen: Tensor, own: bool) -> Tensor:
     return values[chosen]
 
 
+def share_right(predicted: Tensor, y: Tensor, classes: int) -> float | list[float]:
+    """Share of predictions (..., N) that equal the labels y (N,) or (..., N), one number a run.
+
+    Raises ValueError for labels of another shape, none at all, or outside 0..classes-1; TypeError for another dtype.
+    """
+    if predicted.numel() == 0 or y.shape not in (predicted.shape, predicted.shape[-1:]):
+        raise ValueError(f"predictions {tuple(predicted.shape)} need as many labels, got {tuple(y.shape)}")
+    method.checked_labels(y, classes)
+    return (predicted == y).float().mean(-1).tolist()
+
+
 class BinaryNetwork:
     """Base of the networks: one run (`seed=0`), or R runs side by side (`seed=[0, 1, 2]`), the same bits either way.
 
@@ -78,11 +89,7 @@ class BinaryNetwork:
 
         Raises as `logits`, ValueError for labels of another shape or out of range.
         """
-        predicted = self.predict(X)
-        if predicted.numel() == 0 or y.shape not in (predicted.shape, predicted.shape[-1:]):
-            raise ValueError(f"predictions {tuple(predicted.shape)} need as many labels, got {tuple(y.shape)}")
-        method.checked_labels(y, self.P.shape[-2])
-        return (predicted == y).float().mean(-1).tolist()
+        return share_right(self.predict(X), y, self.P.shape[-2])
 
     def batches(self, X: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Batches (X, y) of `batch` samples in the order of this epoch; each run has its own.
