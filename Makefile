@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test check format outputs run new bench site clean env env-book
+.PHONY: help book serve test test-slurm check format outputs run full new bench site clean env env-book
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,14 +26,21 @@ check: env ## format, lint, pairing and freshness, in seconds
 format: env ## mend what `make check` says about format
 	@$(RUN) -m ruff format -q . && $(RUN) -m ruff check -q --fix .
 
-outputs: env ## bring stored outputs up to date, executing what is stale (CHAPTER=, SCALE=full takes over full records)
-	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)"
+outputs: env ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
+	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" $(if $(FORCE),--force)
 
-run: env ## run a chapter: CHAPTER=bep SCALE=smoke|book|full (SEED= DEVICE= SET="field=value, ...")
-	@$(RUN) -m tools.run --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" --seed "$(SEED)" --device "$(DEVICE)" --set "$(SET)"
+run: env ## run chapters: CHAPTER=bep SCALE=smoke|book|full (SEED= SEEDS=0-3 DEVICE= SET="field=value, ..." PROFILE= LIMIT=)
+	@$(RUN) -m tools.run --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" --seed "$(SEED)" --seeds "$(SEEDS)" \
+	  --device "$(DEVICE)" --set "$(SET)" --profile "$(PROFILE)" --limit "$(or $(LIMIT),0)"
+
+full: ## run chapters at full scale within MINUTES=, the most valuable first (CHAPTER="bep ...")
+	@scripts/full_run.sh "$(or $(MINUTES),60)" $(CHAPTER)
 
 new: env ## lay down a new chapter from the template: CHAPTER=slug
 	@$(RUN) -m tools.new_chapter "$(CHAPTER)"
+
+test-slurm: env ## a sweep through a Slurm of its own on this machine (Debian: slurm-wlm munge)
+	@$(RUN) -m pytest -p no:cacheprovider tests/slurm
 
 bench: env ## measure a chapter's core against the best peer: CHAPTER=bep
 	@$(RUN) -m tools.bench "$(CHAPTER)"

@@ -71,19 +71,25 @@ def hardware() -> dict[str, Any]:
 class Meter:
     """Measures a run: `with Meter() as meter: ...`, then `meter.cost()`.
 
-    Wall time in seconds, and the peak memory of the process (of the GPU too, where there is one) in MB.
+    Wall time in seconds, that of pieces kept from an interrupted run included (`resume` adds it to `kept`), and the
+    peak memory of the process (of the GPU too, where there is one) in MB.
     """
 
+    kept = 0.0
+
     def __enter__(self) -> "Meter":
-        self.start, self.seconds = time.perf_counter(), None
+        self.start, self.before, self.seconds = time.perf_counter(), Meter.kept, None
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.seconds = time.perf_counter() - self.start
+        self.seconds = self._elapsed()
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.start + Meter.kept - self.before
 
     def cost(self) -> dict[str, float]:
         """{"wall_seconds", "peak_memory_mb"[, "peak_gpu_memory_mb"]}."""
-        seconds = self.seconds if self.seconds is not None else time.perf_counter() - self.start
+        seconds = self.seconds if self.seconds is not None else self._elapsed()
         unit = 1024**2 if sys.platform == "darwin" else 1024
         cost = {"wall_seconds": round(seconds, 1)}
         cost["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import new_chapter, outputs
+from tools import engine, new_chapter, outputs
 
 os.environ.update({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"})
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -69,6 +69,13 @@ _ = (folder / "toy.json").write_text(json.dumps(record))
 )
 
 
+@pytest.fixture(autouse=True)
+def serial(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run one after another, without the seconds that Snakemake takes to start, unless a test is marked for it."""
+    if request.node.get_closest_marker("snakemake") is None:
+        monkeypatch.setattr(engine, "has_snakemake", lambda: False)
+
+
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with one chapter, `toy`, whose notebooks run in a second and whose evidence writes a record."""
@@ -83,6 +90,8 @@ def _write_toy(root: Path) -> Path:
         shutil.copy(here / "iclr26lib" / f"{name}.py", root / "iclr26lib")
     (root / "iclr26lib" / "__init__.py").write_text("")
     (root / "iclr26lib" / "toy.py").write_text("ANSWER = 42\n")
+    (root / "iclr26lib" / "toy").mkdir()
+    shutil.copy(here / "tools/template/library/resources.py", root / "iclr26lib" / "toy")
     folder = root / "book" / "toy"
     folder.mkdir(parents=True)
     (root / "book" / "chapters.yaml").write_text("- {slug: toy}\n- {slug: other}\n")
@@ -98,6 +107,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = _write_toy(tmp_path_factory.mktemp("executed") / "repository")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLR26_RUNS", raising=False)
+        patch.setattr(engine, "has_snakemake", lambda: False)
         assert outputs.main([], root) == 0
     return root
 
@@ -133,5 +143,6 @@ def _lay_down(root: Path) -> None:
     shutil.copytree(here, root, ignore=unwanted)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLR26_RUNS", raising=False)
+        patch.setattr(engine, "has_snakemake", lambda: False)
         assert new_chapter.main("earthse", root) == 0
         assert outputs.main(["--chapter", "earthse"], root) == 0

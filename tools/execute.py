@@ -1,6 +1,8 @@
 """Run one notebook through papermill, in its own folder, at one scale."""
 
 import contextlib
+import errno
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -22,31 +24,70 @@ def runs_folder(root: Path = ROOT) -> Path:
 
 
 def execute(
-    source: NotebookNode, name: str, target: Path, scale: str, parameters: dict, root: Path = ROOT
+    source: NotebookNode, name: str, target: Path, scale: str, parameters: dict, root: Path = ROOT, minutes: float = 0
 ) -> NotebookNode:
-    """Execute a notebook and return it with outputs; `target` keeps it, whether it succeeds or fails.
+    """Execute a notebook and return it with outputs; `target` gets it once it has succeeded.
 
     source: the notebook; name: "SLUG/NOTEBOOK". The kernel's folder is book/SLUG, as under Jupyter and nbval.
-    parameters: what goes below the parameters cell; empty adds no cell. Raises NotebookFailed in one line.
+    parameters: what goes below the parameters cell; empty adds no cell. minutes: what one cell may take, 0 for no
+    limit. A run that fails leaves what was at `target`, and itself beside it as ``NAME.failed.ipynb``. Raises
+    NotebookFailed in one line.
     """
-    import papermill
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-
-    kernels.use_files()
+    failed = target.with_name(f"{target.stem}.failed.ipynb")
+    place = target.with_name(f".{target.stem}.running.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    folder = root / "book" / name.split("/")[0]
     try:
         with _environment(scale, root):
-            return papermill.execute_notebook(
-                source, target, parameters, cwd=folder, kernel_name="python3", progress_bar=sys.stderr.isatty()
-            )
-    except papermill.PapermillExecutionError as error:
+            executed = _papermill(source, place, parameters, root / "book" / name.split("/")[0], minutes)
+        os.replace(place, target)
+    except Exception as error:
+        if place.is_file():
+            os.replace(place, failed)
+        if line := complaint(error, name, minutes):
+            raise NotebookFailed(f"{line}; see {_shown(failed, root)}") from error
+        raise
+    failed.unlink(missing_ok=True)
+    return executed
+
+
+def _papermill(source: NotebookNode, place: Path, parameters: dict, folder: Path, minutes: float) -> NotebookNode:
+    import papermill
+
+    kernels.use_files()
+    return papermill.execute_notebook(
+        source,
+        place,
+        parameters,
+        cwd=folder,
+        kernel_name="python3",
+        progress_bar=sys.stderr.isatty(),
+        execution_timeout=math.ceil(60 * minutes) or None,
+    )
+
+
+def complaint(error: Exception, name: str, minutes: float) -> str | None:
+    """Return in one line what stopped a notebook, None for an error that is no notebook's."""
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from papermill import PapermillExecutionError
+
+    if isinstance(error, PapermillExecutionError):
         where = f"book/{name}.py: cell {error.cell_index + 1} ({_first(error.source)})"
-        raise NotebookFailed(
-            f"{where} failed: {error.ename}: {_first(error.evalue)}; see {_shown(target, root)}"
-        ) from error
-    except (DeadKernelError, CellTimeoutError) as error:
-        raise NotebookFailed(f"book/{name}.py: {_first(str(error))}; see {_shown(target, root)}") from error
+        short = "; the memory was not enough: make the preset smaller" if "Memory" in error.ename else ""
+        return f"{where} failed: {error.ename}: {_first(error.evalue)}{short}"
+    if isinstance(error, CellTimeoutError):
+        return f"book/{name}.py: a cell took longer than its limit of {minutes:g} minutes (LIMIT= changes it)"
+    if isinstance(error, DeadKernelError):
+        return f"book/{name}.py: the kernel died; most often the machine had no memory left (dmesg tells)"
+    return None
+
+
+def explain(error: Exception) -> str:
+    """One line for what stopped a job."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        where = f" at {error.filename}" if error.filename else ""
+        return f"the disk is full: {error.strerror}{where}; make room and run again"
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0]
 
 
 def _first(text: str) -> str:

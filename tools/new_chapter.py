@@ -20,7 +20,7 @@ PLACES = {
     "book/evidence.py": "book/{slug}/evidence.py",
     **{
         f"library/{n}.py": "iclr26lib/{slug}/" + f"{n}.py"
-        for n in ("__init__", "method", "presets", "figures", "exercises")
+        for n in ("__init__", "method", "presets", "resources", "figures", "exercises")
     },
     "test.py": "tests/test_{slug}.py",
     "benchmark.py": "benchmarks/{slug}.py",

@@ -1,6 +1,7 @@
 """Notebooks as the repository stores them: made from the ``.py``, with outputs, nothing that changes by itself."""
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -72,8 +73,7 @@ def stamped(notebook: NotebookNode | None) -> dict:
 
 def with_outputs_of(source: NotebookNode, stored: NotebookNode) -> NotebookNode | None:
     """Return `source` with the outputs stored for the same code; None when cells were cut otherwise than before."""
-    old = [cell for cell in stored.cells if cell.cell_type == "code" and not is_bootstrap(cell)]
-    new = [cell for cell in source.cells if cell.cell_type == "code" and not is_bootstrap(cell)]
+    old, new = _code(stored), _code(source)
     if [same_code(cell) for cell in old] != [same_code(cell) for cell in new]:
         return None
     for cell, before in zip(new, old, strict=True):
@@ -82,6 +82,24 @@ def with_outputs_of(source: NotebookNode, stored: NotebookNode) -> NotebookNode 
         source.metadata["widgets"] = stored.metadata["widgets"]
     source.metadata["iclr26"] = stored.metadata["iclr26"]
     return source
+
+
+def same_but_times(new: NotebookNode, old: NotebookNode | None) -> bool:
+    """Whether the same code gave the same outputs, those of cells tagged ``measured-time`` aside."""
+    if old is None or stamped(old) != stamped(new) or with_outputs_of(copy.deepcopy(new), old) is None:
+        return False
+    steady = [
+        cell
+        for cell in zip(_code(new), _code(old), strict=True)
+        if "measured-time" not in cell[0].metadata.get("tags", [])
+    ]
+    same_widgets = new.metadata.get("widgets") == old.metadata.get("widgets")
+    return same_widgets and all(one.outputs == other.outputs for one, other in steady)
+
+
+def _code(notebook: NotebookNode) -> list[NotebookNode]:
+    """Return the code cells that can have outputs."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and not is_bootstrap(cell)]
 
 
 def is_bootstrap(cell: NotebookNode) -> bool:

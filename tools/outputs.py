@@ -6,17 +6,15 @@ With SCALE=full nothing is executed: the records of finished full runs are taken
 """
 
 import argparse
-import contextlib
-import fcntl
+import itertools
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from iclr26lib import digest
 from iclr26lib.chapters import NOTEBOOKS, ROOT, finished, present
-from tools import machine_paths, notebooks, promote
-from tools.execute import NotebookFailed, execute, runs_folder
+from tools import engine, locks, machine_paths, notebooks, promote
+from tools.execute import execute, explain, runs_folder
 
 SCALE = "book"
 
@@ -54,37 +52,36 @@ def outdated(slug: str, name: str, root: Path = ROOT) -> str | None:
     return reason
 
 
-def update(slug: str, name: str, root: Path = ROOT) -> bool:
-    """Bring one notebook up to date and return whether that changed anything.
-
-    Raises NotebookFailed or ValueError, in one line, before anything is overwritten.
-    """
-    source = root / "book" / slug / f"{name}.py"
-    reason = stale(slug, name, root)
-    if reason is None:
-        if outdated(slug, name, root) is None:
-            return False
-        notebooks.write(refreshed(slug, name, root), source.with_suffix(".ipynb"))
-        print(f"{slug}/{name}: text taken over, outputs kept", flush=True)
-        return True
-    print(f"{slug}/{name}: executing at {SCALE} scale, since {reason}", flush=True)
-    began = time.perf_counter()
-    code = digest.notebook_digest(source, root)
-    executed = execute(
-        notebooks.read_source(source),
-        f"{slug}/{name}",
-        runs_folder(root) / SCALE / slug / f"{name}.ipynb",
-        SCALE,
-        {},
-        root,
-    )
-    _store(slug, name, executed, code, root)
-    print(f"{slug}/{name}: done in {time.perf_counter() - began:.0f} s", flush=True)
+def take_text(slug: str, name: str, root: Path = ROOT) -> bool:
+    """Take over the text of a notebook that is not stale, keeping its outputs; return whether that changed anything."""
+    if outdated(slug, name, root) is None:
+        return False
+    notebooks.write(refreshed(slug, name, root), root / "book" / slug / f"{name}.ipynb")
+    print(f"{slug}/{name}: text taken over, outputs kept", flush=True)
     return True
 
 
+def execute_and_store(slug: str, name: str, root: Path = ROOT, minutes: float = 0) -> None:
+    """Execute one notebook and put it, and the record it leaves, where they belong.
+
+    minutes: what one cell may take, 0 for no limit. Raises NotebookFailed or ValueError, in one line, before anything
+    is overwritten.
+    """
+    source = root / "book" / slug / f"{name}.py"
+    print(f"{slug}/{name}: executing at {SCALE} scale, since {stale(slug, name, root) or 'asked to'}", flush=True)
+    began = time.perf_counter()
+    code = digest.notebook_digest(source, root)
+    target = runs_folder(root) / SCALE / slug / f"{name}.ipynb"
+    executed = execute(notebooks.read_source(source), f"{slug}/{name}", target, SCALE, {}, root, minutes)
+    _store(slug, name, executed, code, root)
+    print(f"{slug}/{name}: done in {time.perf_counter() - began:.0f} s", flush=True)
+
+
 def _store(slug: str, name: str, executed: notebooks.NotebookNode, code: str, root: Path) -> None:
-    """Check an executed notebook and its record, then put both where they belong."""
+    """Check an executed notebook and its record, then put both where they belong.
+
+    Where the same code gave the same as before but for measured times, the times of before are kept.
+    """
     source = root / "book" / slug / f"{name}.py"
     notebook = notebooks.tidy(executed, notebooks.read_source(source), f"{slug}/{name}")
     notebooks.stamp(notebook, code, SCALE)
@@ -94,38 +91,34 @@ def _store(slug: str, name: str, executed: notebooks.NotebookNode, code: str, ro
         )
     if places := machine_paths.in_outputs(notebook):
         raise ValueError(f"book/{slug}/{name}.py: outputs show absolute paths of this machine: {'; '.join(places)}")
-    if name == "evidence":
+    before = notebooks.read_stored(source.with_suffix(".ipynb"))
+    same_record = name != "evidence" or promote.same_but_times(slug, SCALE, root)
+    if same_record and notebooks.same_but_times(notebook, before):
+        notebook = refreshed(slug, name, root)
+    elif name == "evidence":
         promote.promote(slug, SCALE, root)
     notebooks.write(notebook, source.with_suffix(".ipynb"))
 
 
-@contextlib.contextmanager
-def alone(root: Path = ROOT) -> Iterator[None]:
-    """Hold the lock of this repository's outputs: a second caller waits, and then finds nothing left to do."""
-    path = root / "runs" / ".outputs.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("another `make outputs` is at work here; waiting for it", flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def bring_up_to_date(slugs: list[str], root: Path = ROOT) -> int:
-    """Update the notebooks of the chapters; return the number of those that failed, each said in one line."""
-    failed = changed = 0
-    for slug in slugs:
-        for name in NOTEBOOKS:
+def bring_up_to_date(slugs: list[str], force: bool = False, root: Path = ROOT) -> int:
+    """Update the notebooks of the chapters, executing the stale ones or, by `force`, all; return 1 if one failed."""
+    waiting = "another `make outputs` is at work here; waiting for it"
+    with locks.alone(root / "runs" / ".outputs.lock", waiting):
+        texts, todo, failed = 0, {}, 0
+        for slug, name in itertools.product(slugs, NOTEBOOKS):
             try:
-                changed += update(slug, name, root)
-            except (NotebookFailed, ValueError, FileNotFoundError) as error:
+                if force or stale(slug, name, root):
+                    todo.setdefault(slug, []).append(name)
+                else:
+                    texts += take_text(slug, name, root)
+            except (ValueError, FileNotFoundError) as error:
                 print(f"error: {error}", file=sys.stderr, flush=True)
-                failed += 1
-    if not failed:
+                failed = 1
+        code = engine.schedule("outputs", SCALE, todo, root=root) if todo else 0
+    if not code and not failed:
+        changed = texts + sum(map(len, todo.values()))
         print(f"{changed} notebooks brought up to date" if changed else "all outputs are up to date")
-    return failed
+    return code or failed
 
 
 def take_over(slugs: list[str], scale: str, root: Path = ROOT) -> int:
@@ -145,6 +138,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="make outputs", description=__doc__.splitlines()[0])
     parser.add_argument("--chapter", default="", help="one chapter instead of all")
     parser.add_argument("--scale", default=SCALE, help="book, or full to take over the records of full runs")
+    parser.add_argument("--force", action="store_true", help="execute what is not stale, too")
     options = parser.parse_args(arguments)
     if options.scale not in (SCALE, "full"):
         print(f"error: unknown scale {options.scale!r} for outputs; known: {SCALE}, full", file=sys.stderr)
@@ -154,9 +148,13 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    with alone(root):
-        failed = take_over(slugs, "full", root) if options.scale == "full" else bring_up_to_date(slugs, root)
-    return 1 if failed else 0
+    if options.scale == "full":
+        return 1 if take_over(slugs, "full", root) else 0
+    try:
+        return bring_up_to_date(slugs, options.force, root)
+    except (ValueError, OSError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from iclr26lib.chapters import ROOT
 from tools.execute import runs_folder
 from tools.notebooks import replacing
 
+TIMES = ("cost", "date")
+
 
 def stored(slug: str, scale: str, root: Path = ROOT) -> Path:
     """Return where the repository keeps the record of a chapter at a scale."""
@@ -53,3 +55,12 @@ def promote(slug: str, scale: str, root: Path = ROOT) -> Path:
     with replacing(stored(slug, scale, root)) as place:
         shutil.copyfile(source, place)
     return stored(slug, scale, root)
+
+
+def same_but_times(slug: str, scale: str, root: Path = ROOT) -> bool:
+    """Whether the run's record says what the stored one says, cost and date aside. Raises ValueError as `checked`."""
+    place = stored(slug, scale, root)
+    if not place.is_file():
+        return False
+    old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (place, checked(slug, scale, root)))
+    return {k: v for k, v in old.items() if k not in TIMES} == {k: v for k, v in new.items() if k not in TIMES}

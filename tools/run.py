@@ -1,14 +1,14 @@
-"""`make run CHAPTER=SLUG SCALE=SCALE`: both notebooks of a chapter through papermill, into ``runs/SCALE/SLUG``."""
+"""`make run CHAPTER=SLUG SCALE=SCALE`: chapters through the engine, into ``runs/SCALE/SLUG``; SEEDS= runs a sweep."""
 
 import argparse
+import re
 import sys
-import time
 from pathlib import Path
 
 from iclr26lib import scale as scales
-from iclr26lib.chapters import NOTEBOOKS, ROOT, finished
-from tools import notebooks
-from tools.execute import NotebookFailed, execute, runs_folder
+from iclr26lib.chapters import NOTEBOOKS, ROOT, finished, present
+from tools import engine
+from tools.execute import explain
 
 
 def parameters(options: argparse.Namespace) -> dict:
@@ -30,40 +30,48 @@ def parameters(options: argparse.Namespace) -> dict:
     return chosen
 
 
-def run(slug: str, given: dict, names: tuple[str, ...] = NOTEBOOKS, root: Path = ROOT) -> None:
-    """Execute the notebooks of one chapter one after the other. Raises NotebookFailed at the first that fails."""
-    for name in names:
-        began = time.perf_counter()
-        target = runs_folder(root) / given["scale"] / slug / f"{name}.ipynb"
-        print(f"{slug}/{name}: running at {given['scale']} scale", flush=True)
-        source = notebooks.read_source(root / "book" / slug / f"{name}.py")
-        execute(source, f"{slug}/{name}", target, given["scale"], given, root)
-        shown = target.relative_to(root) if target.is_relative_to(root) else target
-        print(f"{slug}/{name}: done in {time.perf_counter() - began:.0f} s, {shown}", flush=True)
+def seeds(text: str) -> list[int]:
+    """Return the seeds that "0-3,7" names, sorted. Raises ValueError, showing the form, for anything else."""
+    found: set[int] = set()
+    for part in text.replace(" ", "").split(","):
+        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if first > last:
+            raise ValueError(f"SEEDS={text!r} must look like 0-3 or 0-3,7")
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def chapters(text: str, root: Path = ROOT) -> list[str]:
+    """Return the slugs that "bep lbf_npe" or "all" names. Raises ValueError for one that is not finished."""
+    return present(root) if text == "all" else [finished(slug, root) for slug in text.split() or [""]]
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the command; return 0, 1 when a notebook failed, 2 when what was asked for is unknown."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
-    parser.add_argument("--chapter", default="")
+    parser.add_argument("--chapter", default="", help="a slug, several, or all")
     parser.add_argument("--scale", default="book")
     parser.add_argument("--seed", default="")
+    parser.add_argument("--seeds", default="", help="a sweep: evidence once a seed, '0-3,7', merged into one record")
     parser.add_argument("--device", default="")
     parser.add_argument("--set", default="", help="preset fields to replace: 'epochs=3, width=35'")
     parser.add_argument("--notebook", choices=NOTEBOOKS, help="one of the two instead of both")
+    parser.add_argument("--profile", default="", help="local, gpu, slurm, or a folder with a config.yaml")
+    parser.add_argument("--cores", type=int, default=0, help="cores to use, instead of all")
+    parser.add_argument("--limit", type=float, default=0, help="minutes that one cell may take")
     options = parser.parse_args(arguments)
     try:
-        slug = finished(options.chapter, root)
         given = parameters(options)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        names = seeds(options.seeds) if options.seeds else [options.notebook] if options.notebook else list(NOTEBOOKS)
+        if options.seeds and (options.seed or options.notebook):
+            raise ValueError("SEEDS runs evidence for its own seeds: leave out SEED and the notebook")
+        wanted = {slug: names for slug in chapters(options.chapter, root)}
+        how = {"profile": options.profile or "local", "cores": options.cores, "limit": options.limit, "root": root}
+        return engine.schedule("sweep" if options.seeds else "run", given["scale"], wanted, given, **how)
+    except (ValueError, OSError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
         return 2
-    try:
-        run(slug, given, (options.notebook,) if options.notebook else NOTEBOOKS, root)
-    except NotebookFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ FOREIGN = re.compile(
 def expected(slug: str) -> list[str]:
     """Return the files that a chapter consists of."""
     pairs = [f"book/{slug}/{name}.{ending}" for name in NOTEBOOKS for ending in ("py", "ipynb")]
-    package = [f"iclr26lib/{slug}/__init__.py", f"iclr26lib/{slug}/exercises.py"]
+    package = [f"iclr26lib/{slug}/{name}.py" for name in ("__init__", "presets", "resources", "exercises")]
     rest = [f"book/{slug}/claims.yaml", f"tests/test_{slug}.py", f"benchmarks/{slug}.py", f"results/book/{slug}.json"]
     return pairs + package + rest
 

@@ -1,0 +1,10 @@
+"""What a notebook of the chapter needs at each scale; the preset fields that count seeds. TO WRITE: measured needs."""
+
+from iclr26lib.resources import Resources
+
+RESOURCES = {
+    "smoke": Resources(threads=1, memory_mb=1500, minutes=0.5),
+    "book": Resources(threads=2, memory_mb=3000, minutes=4),
+    "full": Resources(threads=4, memory_mb=16000, minutes=10, gpu=True),
+}
+ONE_SEED = {"seeds": 1}
