@@ -38,6 +38,8 @@ SOURCES = [
         "book/other/idea.ipynb",
         "does not list book/earthse/idea.ipynb",
     ),
+    ("needs", f"{LIBRARY}/resources.py", '{"seeds": 1}', '{"seeds": 1, "runs": 1}', "'runs', which no preset has"),
+    ("needs", f"{LIBRARY}/resources.py", "ONE_SEED", "OTHER", "ONE_SEED must hold"),
     ("fresh", IDEA, "What to read next", "What to read then", "out of date: its text differs from the .py"),
     ("fresh", f"{LIBRARY}/method.py", "TRUTH = 1.0", "TRUTH = 2.0", "out of date: its code changed"),
     ("fresh", f"results/book/{SLUG}.json", '"code": "', '"code": "0', "record is missing or of other code"),

@@ -90,13 +90,13 @@ def test_papermill_reports_a_wrong_parameter_in_one_line(slug: str, runs: Path) 
 
 
 @pytest.mark.parametrize("slug", present()[:1])
-def test_a_failing_run_leaves_the_earlier_record(slug: str, runs: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_failing_run_leaves_the_earlier_record(slug: str, runs: Path, capfd: pytest.CaptureFixture) -> None:
     record = runs / "smoke" / f"{slug}.json"
     record.parent.mkdir(parents=True)
     record.write_text('{"earlier": true}')
     kept = {path: path.read_bytes() for path in ROOT.glob("results/**/*.json")}
     assert run.main(["--chapter", slug, "--scale", "smoke", "--set", "nonsense=1"]) == 1
-    error = capsys.readouterr().err
+    error = capfd.readouterr().err
     assert error.startswith(f"error: book/{slug}/idea.py: cell ")
     assert "unknown preset field 'nonsense'" in error
     assert record.read_text() == '{"earlier": true}'

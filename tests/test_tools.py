@@ -204,7 +204,11 @@ class TestRun:
 
     def test_both_notebooks_run_into_their_folder(self, scratch: Path) -> None:
         assert run.main(["--chapter", "toy", "--scale", "smoke", "--seed", "5", "--set", "width=3"], scratch) == 0
-        assert {path.name for path in (scratch / "runs/smoke/toy").iterdir()} == {"idea.ipynb", "evidence.ipynb"}
+        assert {path.name for path in (scratch / "runs/smoke/toy").iterdir()} == {
+            "idea.ipynb",
+            "evidence.ipynb",
+            ".lock",
+        }
         assert '"seeds": [5], "parameters": {"width": 3}' in (scratch / "runs/smoke/toy.json").read_text()
         assert not (scratch / "book/toy/idea.ipynb").exists()
         assert not (scratch / "results").exists()
@@ -226,10 +230,10 @@ class TestRun:
         assert said in error
         assert error.count("\n") == 1
 
-    def test_a_kernel_that_dies_is_one_line(self, scratch: Path, capsys: pytest.CaptureFixture) -> None:
+    def test_a_kernel_that_dies_is_one_line(self, scratch: Path, capfd: pytest.CaptureFixture) -> None:
         (scratch / "iclr26lib/toy.py").write_text("import os\nos._exit(9)\n")
         assert run.main(["--chapter", "toy", "--scale", "smoke"], scratch) == 1
-        assert capsys.readouterr().err.startswith("error: book/toy/idea.py: Kernel died")
+        assert capfd.readouterr().err.startswith("error: book/toy/idea.py: the kernel died")
 
     def test_runs_go_where_the_environment_says(
         self, scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,7 @@ from iclr26lib.chapters import ROOT
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 PAIR = ["-n", "2", "--dist", "loadscope"]
 LATER = ["tests/test_papermill.py", "tests/test_book.py"]
+NEVER = ["tests/slurm"]  # it needs a scheduler: `make test-slurm`
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=180", "--nbval-kernel-startup-timeout=120"]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -37,7 +38,7 @@ class Stage:
 
 def stages() -> list[Stage]:
     """Return the stages in their order: the quickest to fail first, the browser last."""
-    ignored = [f"--ignore={path}" for path in LATER]
+    ignored = [f"--ignore={path}" for path in [*LATER, *NEVER]]
     return [
         Stage("check", [sys.executable, "-m", "tools.check"]),
         Stage("unit and contract tests", [*PYTEST, "tests", *ignored, *PAIR], environment=ONE_THREAD),

@@ -13,6 +13,7 @@ from tools.contract import anatomy, code, judged, layout, pictures, prose, teeth
 Rule = Callable[[str, Path], list[str]]
 RULES: dict[str, Rule] = {
     "files": layout.files,
+    "needs": layout.needs,
     "contents": layout.contents,
     "fresh": layout.fresh,
     "sizes": layout.sizes,

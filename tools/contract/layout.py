@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from iclr26lib import resources
 from iclr26lib.chapters import NOTEBOOKS
 from tools import machine_paths, notebooks
 from tools.outputs import outdated
@@ -27,6 +28,15 @@ def expected(slug: str) -> list[str]:
 def files(slug: str, root: Path) -> list[str]:
     """Every file of the chapter exists."""
     return [f"{name} is missing" for name in expected(slug) if not (root / name).is_file()]
+
+
+def needs(slug: str, root: Path) -> list[str]:
+    """The chapter says what a run needs at each scale, and its preset has the fields that count seeds."""
+    counting = resources.of(slug, root).one_seed
+    source = (root / "iclr26lib" / slug / "presets.py").read_text(encoding="utf-8")
+    return [
+        f"resources.py counts seeds in {name!r}, which no preset has" for name in counting if f"{name}:" not in source
+    ]
 
 
 def contents(slug: str, root: Path) -> list[str]:

@@ -85,7 +85,7 @@ style.ledger_table(declared, record["claims"])
 # %% [markdown]
 # ## What it cost
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "measured-time"]
 style.Table(["what", "value"], list(record["cost"].items()))
 
 # %% [markdown]
