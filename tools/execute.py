@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import logging
 import math
 import os
 import sys
@@ -54,6 +55,8 @@ def _papermill(source: NotebookNode, place: Path, parameters: dict, folder: Path
     import papermill
 
     kernels.use_files()
+    for name in ("papermill", "traitlets"):  # what they say of a dead kernel is said once, by `complaint`
+        logging.getLogger(name).addHandler(logging.NullHandler())
     return papermill.execute_notebook(
         source,
         place,
