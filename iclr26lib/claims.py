@@ -159,9 +159,10 @@ def _verdict(rule: Rule, values, low: float, high: float) -> str:
 def judge(claim: Claim, ours, against, scale: str) -> Judgement:
     """Apply a claim's rule to per-seed values.
 
-    ours: one number a seed. against: the same seeds of the other arm, or None where the rule needs none (then it is
-    ignored by the rule). scale: the scale of the run; a scale outside `claim.scales`, or fewer seeds than the rule
-    asks for, gives "not judged at this scale". Raises ValueError for values that are not finite or not paired.
+    ours: one number a seed, None for a seed on which the arm was not run. against: the same seeds of the other arm, or
+    None where the rule needs none (then it is ignored by the rule). A seed counts where both arms have a number. scale:
+    the scale of the run; a scale outside `claim.scales`, or fewer seeds than the rule asks for, gives "not judged at
+    this scale". Raises ValueError for values that are not finite or not paired.
     """
     from . import stats
 
@@ -170,6 +171,9 @@ def judge(claim: Claim, ours, against, scale: str) -> Judgement:
         raise ValueError(f"{claim.id}: {len(ours)} seeds of one arm, {len(against)} of the other")
     if rule.statistic == "mean_difference" and against is None:
         raise ValueError(f"{claim.id}: the rule compares two arms, and the second is missing")
+    ours, against = _where_both_ran(ours, against)
+    if not ours:
+        return Judgement(claim.id, VERDICTS[3], None, None, None, None, None, 0, claim.unit)
     values = stats.paired_difference(ours, against) if rule.statistic == "mean_difference" else list(ours)
     t, boot = stats.t_interval(values), stats.bootstrap_interval(values)
     if scales.name(scale) not in claim.scales or t.n < rule.seeds:
@@ -188,3 +192,10 @@ def judge(claim: Claim, ours, against, scale: str) -> Judgement:
         seeds=t.n,
         unit=claim.unit,
     )
+
+
+def _where_both_ran(ours, against) -> tuple[list, list | None]:
+    """The values of the seeds on which all arms ran."""
+    other = ours if against is None else against
+    ran = [seed for seed, pair in enumerate(zip(ours, other, strict=True)) if None not in pair]
+    return [ours[seed] for seed in ran], None if against is None else [against[seed] for seed in ran]

@@ -112,7 +112,8 @@ def make(
 ) -> dict[str, Any]:
     """A complete record, with every claim judged.
 
-    measurements: claim id -> {"ours": one number a seed, "against": the same or None}. tables: any further raw values
+    measurements: claim id -> {"ours": one number a seed, None for a seed on which the arm was not run, "against": the
+    same or None}. tables: any further raw values
     (JSON). parameters: the preset as a dict. cost: of `Meter`. Raises ValueError when a claim has
     no measurement, a measurement no claim, a value cannot be judged, or the seeds do not match the values.
     """

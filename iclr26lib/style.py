@@ -148,7 +148,7 @@ def ledger_table(claims: Sequence[Any], judged: Sequence[dict[str, Any]], full: 
     for claim, j in zip(claims, judged, strict=True):
         raw = "share" if j["unit"] == "points" else j["unit"]
         arms = "" if j["against"] is None else f"{number(j['ours'], raw)} against {number(j['against'], raw)}; "
-        judged_value = number(j["estimate"], j["unit"])
+        judged_value = "not run" if j["estimate"] is None else number(j["estimate"], j["unit"])
         span = "" if j["interval"] is None else f" ({interval(j['interval'], j['unit'])})"
         rows.append(
             (

@@ -338,3 +338,24 @@ def test_reading_needs_neither_numpy_nor_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 5
+
+
+def test_a_seed_on_which_an_arm_was_not_run_does_not_count():
+    claim = claims.Claim(
+        "X",
+        "s",
+        "w",
+        "p",
+        "m",
+        "points",
+        "a",
+        "mean_difference > 0, 95 % interval excludes 0, >= 3 seeds",
+        ("book",),
+        "y",
+    )
+    whole = claims.judge(claim, [1.0, 1.1, 1.2], [0.0, 0.0, 0.1], "book")
+    assert claims.judge(claim, [1.0, None, 1.1, 1.2, 3.0], [0.0, 5.0, 0.0, 0.1, None], "book") == whole
+    assert claims.judge(claim, [1.0, None, 1.2], [0.0, 0.0, 0.1], "book").verdict == "not judged at this scale"
+    never = claims.judge(claim, [None, None], [None, 1.0], "book")
+    assert (never.verdict, never.estimate, never.seeds) == ("not judged at this scale", None, 0)
+    assert "not run" in style.ledger_table([claim], [vars(never)])._repr_html_()
