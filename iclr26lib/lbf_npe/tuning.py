@@ -16,6 +16,7 @@ from .presets import PRESETS
 
 PILOT_SEEDS = (100, 101, 102)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+LOG = "case -> [(learning rate, held-out NLL or KL, nats)]"
 ONE_AT_A_TIME = ("nsf", "realnvp")
 
 
@@ -80,8 +81,8 @@ def main(pattern: str = "") -> None:
             log[name] = [(lr, round(score(case, lr), 5)) for lr in RATES]
             print(name, log[name], flush=True)
             body = pprint.pformat(log, width=118, sort_dicts=False)
-            head = '"""Written by `python -m iclr26lib.lbf_npe.tuning`: case -> [(learning rate, held-out NLL or KL, nats)]."""'
-            nats)]."""' Path(tuned.__file__).write_text(f"{head}\n\n# fmt: off\nTUNED = {body}\n")
+            head = f'"""Written by `python -m iclr26lib.lbf_npe.tuning`: {LOG}."""'
+            Path(tuned.__file__).write_text(f"{head}\n\n# fmt: off\nTUNED = {body}\n")
 
 
 if __name__ == "__main__":
