@@ -464,3 +464,36 @@ def test_a_gpu_trains_on_the_same_data():
     a, b = lbf_npe.train([here], RING, **settings), lbf_npe.train([there], RING, device="cuda", **settings)
     assert (a["loss"] - b["loss"]).abs().max() < 1e-4
     assert there.sample(torch.tensor([[0.5]], device="cuda"), 3, rng()).device.type == "cuda"
+
+
+@pytest.mark.equation("lbf_npe", "langevin")
+def test_langevin_draws_have_the_moments_of_the_density() -> None:
+    """A truncated exponential on [0, 1], whose mean and variance are closed forms, and a normal far from the edges."""
+    draw = generator(0, "langevin")
+    start = torch.rand(4000, 1, generator=draw, dtype=torch.float64)
+    z = lbf_npe.langevin(lambda z: 2 * z[:, 0], start, [0.0], [1.0], draw, steps=600, epsilon=2e-3)
+    mean = 1 / (1 - math.exp(-2)) - 0.5
+    assert z.mean().item() == pytest.approx(mean, abs=0.02)
+    assert z.var().item() == pytest.approx(0.25 - math.exp(2) / (math.exp(2) - 1) ** 2, abs=0.008)
+    centre, spread = torch.tensor([0.3, -0.2], dtype=torch.float64), torch.tensor([0.1, 0.2], dtype=torch.float64)
+    z = lbf_npe.langevin(
+        lambda z: -(((z - centre) / spread) ** 2).sum(1) / 2, torch.zeros(3000, 2, dtype=torch.float64),
+        [-2.0, -2.0], [2.0, 2.0], draw, steps=300, epsilon=1e-3,
+    )  # fmt: skip
+    torch.testing.assert_close(z.mean(0), centre, atol=0.02, rtol=0)
+    torch.testing.assert_close(z.std(0), spread, atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"start": torch.full((2, 1), 3.0)}, "a start"),
+        ({"steps": 0}, "steps >= 1"),
+        ({"epsilon": 0.0}, "epsilon > 0"),
+        ({"log_density": lambda z: (z[:, 0] * 0).log() * z[:, 0]}, "gradient of the log density is not finite"),
+    ],
+)
+def test_langevin_refuses(changes: dict, said: str) -> None:
+    given = {"log_density": lambda z: z[:, 0], "start": torch.full((2, 1), 0.5), "low": [0.0], "high": [1.0]}
+    with pytest.raises(ValueError, match=said):
+        lbf_npe.langevin(**given | {"generator": generator(0, "x"), "steps": 3} | changes)

@@ -33,7 +33,7 @@ from .metrics import (
 )
 from .model import LBF, Estimator, initialise_, mlp
 from .photoz import PhotoZ, two_redshifts
-from .sampling import sample_grid, sampling_grid
+from .sampling import langevin, sample_grid, sampling_grid
 from .simulators import SIMULATORS, simulator
 from .spiral import Spiral, angle_at
 from .star_bound import laplace_nll
@@ -74,6 +74,7 @@ __all__ = [
     "hpd_level",
     "initialise_",
     "ks_uniform",
+    "langevin",
     "laplace_nll",
     "lbf_nll",
     "log_normalizer",

@@ -21,11 +21,12 @@ from .metrics import finer_grid_check
 from .model import LBF, SCALE, mlp
 from .training import train
 
-ANCHORS, NEIGHBOURS = 100, 100  # observations looked at, and pairs taken as the posterior of each
+ANCHORS, NEIGHBOURS = 100, 200  # observations looked at, and pairs taken as the posterior of each
 FEWEST_PAIRS = 1000
-FEWEST_FUNCTIONS, MOST_FUNCTIONS, DEGREE = 8, 100, 2
+FEWEST_FUNCTIONS, MOST_FUNCTIONS, DEGREE = 14, 150, 2
+KNOT_GAP, NODES_A_WIDTH = 2, 8  # knots so many standard deviations of the narrowest peak apart; grid nodes in each
 ADAPTIVE_FUNCTIONS, BLOCK = 20, 100
-FEWEST_NODES, MOST_NODES = {1: 201, 2: 32}, {1: 2001, 2: 128}
+FEWEST_NODES, MOST_NODES_2D = {1: 201, 2: 32}, 128
 LEAK = 1e-4  # mass that the scale w may force outside of the narrowest posterior
 
 
@@ -122,7 +123,7 @@ def posterior(
     advice = suggest(simulator, seeded(seed, "advice"), low=low, high=high)
     model = advice.model(seeded(seed, "init"))
     turns = None if advice.d == 1 else BLOCK
-    train([model], simulator, steps, batch, lr, seeds=[seed], schedule="cosine", alternate=turns)
+    train([model], simulator, steps, batch, lr, seeds=[seed], schedule="cosine", alternate=turns, vectorise=False)
     finer_grid_check(model, simulator.sample(64, seeded(seed, "check"))[1], factor=2)
     return model, advice
 
@@ -180,24 +181,25 @@ def _neighbours(x: Tensor) -> Tensor:
 def _one_dimension(place: Tensor) -> tuple[int, int, None, float, tuple[str, ...]]:
     """B-splines from the latents (ANCHORS, NEIGHBOURS, 1), as places in the box between 0 and 1.
 
-    The shortest interval with a fifth of the neighbours gives the height of the peak, and so the width of a Gaussian
-    that is as high. One knot a standard deviation is enough: quadratic splines hold a Gaussian's logarithm exactly.
+    The shortest interval with a quarter of the neighbours gives the height of the peak, and so the width of a Gaussian
+    that is as high. A knot every two widths is enough: quadratic splines hold the logarithm of a Gaussian exactly.
     """
     ordered = place[..., 0].sort(-1).values
-    inside = NEIGHBOURS // 5
-    height = 0.2 / (ordered[:, inside:] - ordered[:, :-inside]).amin(-1).clamp_min(1e-9)
-    narrowest = 1 / (math.sqrt(2 * math.pi) * torch.quantile(height, 0.95).item())
-    K = max(FEWEST_FUNCTIONS, math.ceil(1 / narrowest) + DEGREE)
+    inside = NEIGHBOURS // 4
+    height = 0.25 / (ordered[:, inside:] - ordered[:, :-inside]).amin(-1).clamp_min(1e-9)
+    narrowest = 1 / (math.sqrt(2 * math.pi) * torch.quantile(height, 0.9).item())
+    K = max(FEWEST_FUNCTIONS, math.ceil(1 / (KNOT_GAP * narrowest)) + DEGREE)
     if K > MOST_FUNCTIONS:
         raise ValueError(
             f"the narrowest posterior is {narrowest:.2g} of the box wide and would need {K} functions, more than "
             f"{MOST_FUNCTIONS}: take a narrower box, or infer a transformed latent (its logarithm, say)"
         )
-    grid = min(max(FEWEST_NODES[1], math.ceil(8 / narrowest) + 1), MOST_NODES[1])
+    grid = max(FEWEST_NODES[1], math.ceil(NODES_A_WIDTH / narrowest) + 1)
     reasons = (
         f"Basis: one dimension, so {K} fixed B-splines, in which the fit is convex. The narrowest peak among {ANCHORS} "
-        f"observations has a standard deviation of {narrowest:.2g} of the box; knots are that far apart or closer.",
-        f"Grid: {grid} nodes, 8 or more a standard deviation of that peak.",
+        f"observations has a standard deviation of {narrowest:.2g} of the box; knots are at most "
+        f"{KNOT_GAP} of these apart.",
+        f"Grid: {grid} nodes, {NODES_A_WIDTH} or more a standard deviation of that peak.",
     )
     return K, grid, None, narrowest, reasons
 
@@ -218,10 +220,10 @@ def _two_dimensions(place: Tensor) -> tuple[int, int, float, float, tuple[str, .
     height = 10 / (NEIGHBOURS * math.pi * distance[..., 10].median(-1).values.square().clamp_min(1e-12))
     peak = max(1.0, torch.quantile(height, 0.95).item())
     grid = max(FEWEST_NODES[2], math.ceil(1 / narrowest))
-    if grid > MOST_NODES[2]:
+    if grid > MOST_NODES_2D:
         raise ValueError(
             f"the thinnest posterior is {narrowest:.2g} of the box wide and would need {grid} nodes an axis, more than "
-            f"{MOST_NODES[2]}: take a narrower box, or infer one coordinate at a time"
+            f"{MOST_NODES_2D}: take a narrower box, or infer one coordinate at a time"
         )
     needed = 0.5 * math.log(peak / LEAK)
     w = max(SCALE, float(math.ceil(needed)))

@@ -1,10 +1,11 @@
-"""Four learning rates for every method on every task, tried on pilot seeds that no claim is judged on.
+"""Six learning rates for every method on every task, tried on pilot seeds that no claim is judged on.
 
 `python -m iclr26lib.lbf_npe.tuning` tries them and writes the log to `tuned.py`; `best(case)` gives the chosen one.
 All at the book's sizes, with Adam and a cosine schedule; the choice is by mean held-out NLL (line) or forward KL
 (plane).
 """
 
+import math
 import pprint
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from . import experiments
 from .presets import PRESETS
 
 PILOT_SEEDS = (100, 101, 102)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 LOG = "case -> [(learning rate, held-out NLL or KL, nats)]"
 ONE_AT_A_TIME = ("nsf", "realnvp")
 
@@ -54,9 +55,14 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def score(case: dict[str, Any], lr: float) -> float:
-    """Mean held-out NLL or forward KL, nats, over the pilot seeds (the first alone for a flow) at a learning rate."""
-    seeds = list(PILOT_SEEDS[: 1 if case["arm"] in ONE_AT_A_TIME else None])
-    run = getattr(experiments, case["call"])(case["arm"], case["problem"], seeds, lr, **case["fixed"])
+    """Mean held-out NLL or forward KL, nats, over pilot seeds (plane: two, flows: one); infinite if it diverges."""
+    count = 1 if case["arm"] in ONE_AT_A_TIME else 2 if case["call"] == "train_plane" else 3
+    seeds = list(PILOT_SEEDS[:count])
+    try:
+        run = getattr(experiments, case["call"])(case["arm"], case["problem"], seeds, lr, **case["fixed"])
+    except FloatingPointError as error:
+        print(f"{case['arm']} on {case['problem']} at {lr:g}: {error}")
+        return math.inf
     values = run["nll" if case["call"] == "train_line" else "fkl"]
     return sum(values) / len(values)
 
@@ -71,16 +77,18 @@ def best(case: str) -> float:
 
 
 def main(pattern: str = "") -> None:
-    """Try every case whose name contains `pattern`; without a pattern, all that have no entry yet."""
+    """Try what the log lacks, in the cases whose name contains `pattern`; a rate that diverges scores infinity."""
     from . import tuned
 
     deterministic()
     log = dict(tuned.TUNED)
     for name, case in cases().items():
-        if (pattern in name) if pattern else name not in log:
-            log[name] = [(lr, round(score(case, lr), 5)) for lr in RATES]
+        known = dict(log.get(name, []))
+        if pattern in name and set(known) != set(RATES):
+            log[name] = [(lr, known[lr] if lr in known else round(score(case, lr), 5)) for lr in RATES]
             print(name, log[name], flush=True)
-            body = pprint.pformat(log, width=118, sort_dicts=False)
+            log = {name: log[name] for name in cases() if name in log}
+            body = pprint.pformat(log, width=118, sort_dicts=False).replace("inf)", 'float("inf"))')
             head = f'"""Written by `python -m iclr26lib.lbf_npe.tuning`: {LOG}."""'
             Path(tuned.__file__).write_text(f"{head}\n\n# fmt: off\nTUNED = {body}\n")
 
