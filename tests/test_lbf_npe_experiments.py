@@ -38,6 +38,12 @@ def test_the_floor_of_the_mixtures_family_is_the_briefs():
     assert experiments.family_floor(8, 4) == pytest.approx(0.021, abs=0.004)
 
 
+def test_the_floor_of_the_splines_falls_with_their_number():
+    few, many = (experiments.spline_floor("photoz", K, 12) for K in (10, 40))
+    assert 0 < many < few / 3
+    assert experiments.spline_floor("sinusoid", 14, 8) < 5e-4
+
+
 @pytest.mark.parametrize("arm", experiments.LINE_ARMS)
 def test_an_arm_on_the_line(arm):
     run = experiments.train_line(arm, "sinusoid", [0, 1], 3e-3, **LINE)

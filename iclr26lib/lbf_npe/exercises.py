@@ -112,7 +112,7 @@ WEIGHTS = Exercise(
     mistakes={
         "r is left out": Mistake(
             _weights_uniform,
-            "Draws fall where r is large, so they must count less there. The paper's text says so; its listing omits it.",
+            "Draws fall where r is large, so they must count less there (in the paper's text, not in its listing).",
         ),
         "r multiplies": Mistake(
             _weights_turned, "Where r is large there are many draws already: the weight falls with r, yours grows."

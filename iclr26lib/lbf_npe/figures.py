@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import Image
 from matplotlib.figure import Figure
+from PIL import Image as Pictures
 from torch import Tensor
 
 from .. import style
@@ -16,8 +19,21 @@ from .. import style
 NAMES = {"exact": "exact", "lbf": "LBF", "mdn": "MDN", "nsf": "NSF"}
 COLOURS = {"exact": style.BLACK, "lbf": style.BLUE, "mdn": style.VERMILION, "nsf": style.GREEN}
 DASHES = {"exact": (0, (1, 1)), "lbf": "-", "mdn": "--", "nsf": "-."}
-TALL, FLAT, DPI = (4.8, 4.6), (7.2, 2.7), 90  # inches, and pixels per inch: the notebook must stay small
+TALL, FLAT = (4.8, 4.6), (7.2, 2.9)  # inches
 TURNS = ([0, math.pi / 2, math.pi, 3 * math.pi / 2, 2 * math.pi], ["0", "π/2", "π", "3π/2", "2π"])
+
+
+def compact(figure: Figure, colours: int = 64) -> Image:
+    """`figure` as a PNG of `colours` colours, 2 to 256: a quarter of the bytes, for line drawings as good.
+
+    Raises ValueError for another number of colours.
+    """
+    if not 2 <= colours <= 256:
+        raise ValueError(f"colours must lie in 2..256, got {colours}")
+    raw, packed = io.BytesIO(), io.BytesIO()
+    figure.savefig(raw, format="png", dpi=figure.dpi, facecolor="white", bbox_inches="tight")
+    Pictures.open(raw).convert("RGB").quantize(colours).save(packed, "PNG", optimize=True)
+    return Image(packed.getvalue(), format="png")
 
 
 def _angles(ax) -> None:
@@ -30,7 +46,7 @@ def problem(z: Tensor, x: Tensor, at: float, nodes: Tensor, p: Tensor, mixtures:
 
     z, x: (n, 1) pairs. nodes: (P, 1). p: (P,) exact density. mixtures: (S, P) densities. kl: (S,) KL(p || q), nats.
     """
-    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, dpi=DPI)
+    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT)
     left.plot(z[:, 0], x[:, 0], ".", color=style.GREY, ms=3, mec="none")
     left.axhline(at, color=style.BLUE, lw=1.5)
     left.annotate(f"x = {at:g}", (0.15, at), xytext=(0, 4), textcoords="offset points", color=style.BLUE)
@@ -53,13 +69,16 @@ def problem(z: Tensor, x: Tensor, at: float, nodes: Tensor, p: Tensor, mixtures:
 
 def basis(nodes: Tensor, s: Tensor) -> Figure:
     """The fixed basis on its interval. nodes: (P, 1). s: (P, K)."""
-    fig, ax = plt.subplots(figsize=(7.2, 1.9), dpi=DPI)
+    fig, ax = plt.subplots(figsize=(7.2, 1.9))
     for i, column in enumerate(s.T):
         colour = style.BLUE if i % 2 else style.VERMILION
         inside = column > 0
         ax.plot(nodes[inside, 0], column[inside], color=colour)
-        peak = (float(nodes[column.argmax(), 0]), float(column.max()))
-        ax.annotate(f"{i + 1}", peak, xytext=(0, 2), textcoords="offset points", ha="center", fontsize=8, color=colour)
+        peak = (float(nodes[column.argmax(), 0]), min(0.8, float(column.max())))
+        place = {0: ((9, -4), "left"), s.shape[1] - 1: ((-9, -4), "right")}.get(i, ((0, 2), "center"))
+        ax.annotate(
+            f"{i + 1}", peak, xytext=place[0], textcoords="offset points", ha=place[1], fontsize=8, color=colour
+        )
     ax.plot(nodes[:, 0], s.sum(-1), color=style.BLACK, ls=":")
     ax.annotate("their sum", (math.pi, 1), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)
     ax.set(xlabel="latent z, radians", ylabel="s(z)", ylim=(0, 1.25))
@@ -72,7 +91,7 @@ def starts(lbf: Tensor, mixture: Tensor) -> Figure:
 
     lbf, mixture: (steps, S) nats.
     """
-    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, dpi=DPI, sharey=True)
+    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, sharey=True)
     for ax, table, colour, name in (
         (left, lbf, style.BLUE, "LBF, Newton"),
         (right, mixture, style.VERMILION, "MDN family, EM"),
@@ -101,7 +120,7 @@ def bumps(
     nodes: (P, 1). curves: name -> (P,) density, names as in NAMES. parts: (P, K), the terms
     (f_i - log J + log volume) s_i(z). title: of the picture. top: largest density of the axes.
     """
-    fig, (above, below) = plt.subplots(2, 1, figsize=TALL, dpi=DPI, sharex=True, height_ratios=(1, 1.15))
+    fig, (above, below) = plt.subplots(2, 1, figsize=TALL, sharex=True, height_ratios=(1, 1.15))
     _curves(above, nodes, curves)
     above.set_ylim(0, 1.35 * (top or max(float(c.max()) for c in curves.values())))
     above.set_title(title)
@@ -114,7 +133,7 @@ def bumps(
     below.axhline(0, color=style.GREY, lw=0.8)
     below.set(ylim=(-4.2, 3), ylabel="log of q over prior, nats", xlabel="latent z, radians")
     below.legend(loc="upper right", ncol=2, fontsize=9.5, handlelength=1.6, columnspacing=1)
-    below.set_title(f"weights of the bumps at x = {x:g}")
+    below.set_title(f"weighted bumps at x = {x:g}")
     _angles(below)
     return style.finished(fig)
 
@@ -182,7 +201,7 @@ def own(nodes: Tensor, cases: dict[str, tuple[Tensor, Tensor]], levels: Tensor) 
 
     nodes: (P, 1). cases: label -> (exact (P,), learnt (P,)) densities. levels: (N,) in [0, 1], uniform if calibrated.
     """
-    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, dpi=DPI, width_ratios=(1.4, 1))
+    fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, width_ratios=(1.4, 1))
     for (label, (exact, learnt)), colour in zip(cases.items(), style.CYCLE, strict=False):
         left.plot(nodes[:, 0], learnt, color=colour, label=label)
         left.plot(nodes[:, 0], exact, color=style.BLACK, ls=(0, (1, 1)))

@@ -14,6 +14,7 @@ class Preset:
     seeds: int = _(5, "seeds of the arms that train all seeds at once, counted from the notebook's parameter")
     flow_seeds: int = _(1, "seeds of the flows, which train one after another: the first of all")
     starts: int = _(12, "random starts of the fits to one observation (claim C1)")
+    floor_x: int = _(40, "observations behind the floors of the families")
     test_pairs: int = _(20000, "held-out pairs for the NLL")
     test_x: int = _(200, "held-out observations for the KL on a grid")
     flow_test_x: int = _(40, "the same for the flows, whose densities are slow on a grid")
@@ -76,7 +77,7 @@ class Preset:
 
 PRESETS = {
     "smoke": Preset(
-        seeds=1, plane_seeds=1, flow_seeds=1, starts=3, test_pairs=2000, test_x=10, flow_test_x=4, fine=40,
+        seeds=1, plane_seeds=1, flow_seeds=1, starts=3, floor_x=4, test_pairs=2000, test_x=10, flow_test_x=4, fine=40,
         sin_width=32, sin_depth=2, sin_batch=128, sin_steps=60, sin_grid=101, plane_width=16, plane_depth=2,
         plane_batch=64, plane_steps=20, plane_grid=16, plane_K=4, plane_block=5, bands=True, other_K=(3,),
         ablation_steps=4, ablation_seeds=1, eigenvi_draws=500, photo_train=1000, photo_test=200, photo_width=16,
