@@ -612,6 +612,6 @@ Markdown(
 # Or by hand, with any field of the preset; this one runs the paper's width of the recurrent networks and nothing else larger:
 #
 # ```
-# papermill --cwd book/bep book/bep/evidence.ipynb out.ipynb \\
+# papermill --cwd book/bep book/bep/evidence.ipynb out.ipynb \
 #   -y "{overrides: {rnn_width: 1035, rnn_epochs: 50}}"
 # ```
