@@ -27,7 +27,7 @@ format: env ## mend what `make check` says about format
 	@$(RUN) -m ruff format -q . && $(RUN) -m ruff check -q --fix .
 
 outputs: env ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
-	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" $(if $(FORCE),--force)
+	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" $(if $(filter-out 0 no,$(FORCE)),--force)
 
 run: env ## run chapters: CHAPTER=bep SCALE=smoke|book|full (SEED= SEEDS=0-3 DEVICE= SET="field=value, ..." PROFILE= LIMIT=)
 	@$(RUN) -m tools.run --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" --seed "$(SEED)" --seeds "$(SEEDS)" \

@@ -13,6 +13,7 @@ import tempfile
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,19 @@ def runs_folder() -> Path:
     return (ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()) / "runs"
 
 
+def records_folder() -> Path:
+    """Where a run leaves its record: $ICLR26_RECORDS, where the engine looks at it before it counts, else `runs/`."""
+    folder = os.environ.get("ICLR26_RECORDS")
+    return Path(folder) if folder else runs_folder()
+
+
+@lru_cache
 def code_digest(slug: str) -> str | None:
-    """Digest of the code that makes a chapter's record; None where the notebooks are not at hand (pip-installed)."""
+    """Digest of the code that makes a chapter's record; None where the notebooks are not at hand (pip-installed).
+
+    Taken once a process, when it is first asked for: code that changes on disk later on did not make this run's
+    numbers.
+    """
     return chapter_digest(slug)
 
 
@@ -159,7 +171,7 @@ def write_atomically(path: Path, text: str) -> Path:
 def save(record: dict[str, Any]) -> Path:
     """Write a record to `runs/SCALE/SLUG.json` and return that path. Raises ValueError when it is malformed."""
     check(record, "record")
-    path = runs_folder() / record["scale"] / f"{record['slug']}.json"
+    path = records_folder() / record["scale"] / f"{record['slug']}.json"
     return write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 

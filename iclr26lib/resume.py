@@ -24,7 +24,10 @@ def _write(path: Path, piece: tuple[Any, float]) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
-        joblib.dump(piece, temporary)
+        with open(temporary, "wb") as file:
+            joblib.dump(piece, file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

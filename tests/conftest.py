@@ -62,7 +62,7 @@ record = {
 }
 
 # %%
-folder = Path(os.environ["ICLR26_RUNS"]) / record["scale"]
+folder = Path(os.environ.get("ICLR26_RECORDS") or os.environ["ICLR26_RUNS"]) / record["scale"]
 folder.mkdir(parents=True, exist_ok=True)
 _ = (folder / "toy.json").write_text(json.dumps(record))
 """

@@ -14,7 +14,7 @@ import pytest
 
 from iclr26lib import records, resources
 from tests import sweeping
-from tools import engine, execute, job, locks, run
+from tools import engine, execute, job, locks, plan, run
 from tools import request as requests
 
 SCALE = "smoke"
@@ -104,8 +104,17 @@ def test_one_seed_that_fails_stops_no_other(
         (["--seeds", "3-1"], "SEEDS='3-1' must look like 0-3 or 0-3,7"),
         (["--seeds", "0-1", "--set", "seeds=3"], "SEEDS and SET both set seeds"),
         (["--seeds", "0-1", "--seed", "4"], "leave out SEED"),
+        (["--seeds", "0-99999999"], "with at most 10000 seeds"),
+        (["--seed", "1.5"], "SEED='1.5' must be a whole number"),
+        (["--set", "a=1 b=2"], "SET='a=1 b=2' must look like 'field=value"),
+        (["--set", "]"], "SET=']' must look like"),
+        (["--set", "x=2020-01-01"], "must look like"),
+        (["--limit", "-1"], "LIMIT and cores must be 0 or more"),
+        (["--limit", "inf"], "LIMIT and cores must be 0 or more"),
+        (["--device", "abacus"], "unknown device 'abacus'; known: auto, cpu, cuda, mps"),
+        (["--profile", "gpu"], "device 'cuda' is not present"),
         (["--profile", "nowhere"], "unknown profile 'nowhere'; known: gpu, local, slurm, or a folder"),
-        (["--device", "cuda"], "device 'cuda' is not present on this machine; use 'auto' or 'cpu'"),
+        (["--device", "cuda"], "device 'cuda' is not present on this machine; use DEVICE=auto or cpu"),
     ],
 )
 def test_what_cannot_be_run_is_said_at_once(
@@ -128,6 +137,71 @@ def test_several_chapters_are_named(root: Path) -> None:
     assert run.chapters("all", root) == ["toy"]
     with pytest.raises(ValueError, match="toy"):
         run.chapters("toy nonsense", root)
+
+
+def test_numbers_of_settings_are_numbers(root: Path) -> None:
+    assert go(root, "--set", "seconds=1e-3, seeds=1", "--notebook", "evidence") == 0
+    assert record(root)["parameters"]["seconds"] == 0.001
+
+
+def test_a_path_with_spaces_and_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_LOG", str(tmp_path / "log"))
+    monkeypatch.setattr(engine, "has_snakemake", lambda: True)
+    root = sweeping.lay_down(tmp_path / "a place & 'more'")
+    monkeypatch.setenv("ICLR26_RUNS", str(root / "runs #1: x"))
+    assert go(root, "--seeds", "0-1", "--set", "seconds=0") == 0
+    assert json.loads((root / "runs #1: x" / SCALE / "toy.json").read_text())["seeds"] == [0, 1]
+    monkeypatch.setenv("ICLR26_RUNS", str(root / "runs{}"))
+    assert go(root) == 2
+
+
+def test_code_that_changes_under_a_run_makes_no_record(root: Path, capfd: pytest.CaptureFixture) -> None:
+    assert go(root, "--notebook", "evidence", "--set", "seconds=0, seeds=1") == 0
+    earlier = (root / "runs" / SCALE / "toy.json").read_bytes()
+    work = root / "iclr26lib/toy/work.py"
+    text = work.read_text()
+    work.write_text(
+        text.replace("time.sleep(seconds)", "Path(__file__).write_text(Path(__file__).read_text() + 'X = 1')")
+    )
+    assert go(root, "--notebook", "evidence", "--set", "seconds=0.001, seeds=1") == 1
+    assert "changed while it ran" in capfd.readouterr().err
+    assert (root / "runs" / SCALE / "toy.json").read_bytes() == earlier
+
+
+def test_a_run_that_fails_after_its_record_leaves_the_earlier_one(root: Path) -> None:
+    assert go(root, "--notebook", "evidence", "--set", "seconds=0, seeds=1") == 0
+    earlier = (root / "runs" / SCALE / "toy.json").read_bytes()
+    evidence = root / "book/toy/evidence.py"
+    evidence.write_text(evidence.read_text() + "\n# %%\n1 / 0\n")
+    assert go(root, "--notebook", "evidence", "--set", "seconds=0, seeds=2") == 1
+    assert (root / "runs" / SCALE / "toy.json").read_bytes() == earlier
+
+
+def test_a_damaged_record_of_a_seed_is_made_again(root: Path, capfd: pytest.CaptureFixture) -> None:
+    assert go(root, "--seeds", "0-1", "--set", "seconds=0") == 0
+    whole, path = record(root), next((root / "runs/sweeps").rglob("seed-1.json"))
+    path.write_text(path.read_text()[:100])
+    assert go(root, "--seeds", "0-1", "--set", "seconds=0") == 0
+    assert "its seed runs again" in capfd.readouterr().err
+    assert steady(record(root)) == steady(whole)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_asked_to_stop_stops_everything(
+    root: Path, how: signal.Signals, capfd: pytest.CaptureFixture
+) -> None:
+    process = start(root)
+    while not started(root):
+        time.sleep(0.1)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 3
+    process.send_signal(how)
+    assert process.wait(20) == 130
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert alive == []
+    assert "stopped; started again, it goes on where it was" in capfd.readouterr().err.splitlines()
+    assert start(root).wait() == 0
+    assert record(root)["seeds"] == list(range(6))
 
 
 # --- kills
@@ -188,7 +262,8 @@ def test_a_run_killed_at_ten_points_gives_the_uninterrupted_result(root: Path, c
                 kills += 1
             assert set(started(root)[before:]) <= set(range(pieces, 6)), "a finished seed was repeated"
         assert steady(record(root)) == steady(whole)
-        assert [path for path in (root / "runs").rglob(".*") if path.name.endswith(".json")] == []
+        left = [path for path in (root / "runs").rglob(".toy.json*") if path.is_file()]
+        assert left == [], "an unfinished record was left"
     print(f"{kills} kills in {rounds} rounds")
 
 
@@ -303,27 +378,26 @@ def test_errors_are_explained() -> None:
 
 
 def asked(root: Path, action: str = "run", scale: str = "full", gpu: bool = True, **wanted: list) -> requests.Request:
-    return requests.Request(
-        action, scale, wanted, str(root / "runs"), str(root / "runs/engine/x"), {}, 0, gpu, str(root)
-    )
+    runs = str(root / "runs")
+    return requests.Request(action, scale, wanted, runs, f"{runs}/engine/x", {}, 0, gpu, {}, str(root))
 
 
 def test_needs_come_from_the_chapter(root: Path) -> None:
     request = asked(root, toy=["idea"])
     needs = resources.of("toy", root).scales["full"]
-    assert engine.need(request, "toy", "threads") == needs.threads
-    assert engine.need(request, "toy", "memory_mb") == needs.memory_mb
-    assert engine.need(request, "toy", "gpu") == 1
-    assert engine.need(asked(root, gpu=False, toy=[]), "toy", "gpu") == 0
-    assert engine.need(request, "toy", "runtime") >= needs.minutes
+    assert plan.need(request, "toy", "threads") == needs.threads
+    assert plan.need(request, "toy", "memory_mb") == needs.memory_mb
+    assert plan.need(request, "toy", "gpu") == 1
+    assert plan.need(asked(root, gpu=False, toy=[]), "toy", "gpu") == 0
+    assert plan.need(request, "toy", "runtime") >= needs.minutes
     assert request.cell_minutes("toy") == 6 * needs.minutes
 
 
 def test_the_cheap_notebook_comes_first(root: Path) -> None:
     request = asked(root, toy=["evidence", "idea"])
-    assert engine.before(request, "toy", "idea") == []
-    assert engine.before(request, "toy", "evidence") == [f"{request.marks}/toy/idea.done"]
-    assert engine.jobs(request) == [["notebook", "toy", "idea"], ["notebook", "toy", "evidence"]]
+    assert plan.before(request, "toy", "idea") == []
+    assert plan.before(request, "toy", "evidence") == [f"{request.marks}/toy/idea.done"]
+    assert plan.jobs(request) == [["notebook", "toy", "idea"], ["notebook", "toy", "evidence"]]
 
 
 def test_malformed_needs_are_named(root: Path) -> None:
@@ -348,9 +422,9 @@ def test_every_card_has_one_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert locks.cards(tmp_path) == ["2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert locks.cards(tmp_path) == []
-    with locks.card(tmp_path, ["0", "1"]) as first, locks.card(tmp_path, ["0", "1"]) as second:
+    with locks.card(["0", "1"], tmp_path) as first, locks.card(["0", "1"], tmp_path) as second:
         assert (first, second) == ("0", "1")
-    with locks.card(tmp_path, []) as none:
+    with locks.card([], tmp_path) as none:
         assert none is None
 
 

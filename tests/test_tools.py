@@ -218,7 +218,7 @@ class TestRun:
         [
             (["--chapter", "other"], "unknown chapter 'other'; chapters that can run: toy"),
             (["--chapter", "toy", "--scale", "huge"], "unknown scale 'huge'; known: smoke, book, full"),
-            (["--chapter", "toy", "--seed", "x"], "invalid literal"),
+            (["--chapter", "toy", "--seed", "x"], "SEED='x' must be a whole number"),
             (["--chapter", "toy", "--set", "width"], "must look like"),
         ],
     )

@@ -59,16 +59,17 @@ def as_in_colab(path: Path):
     return notebook
 
 
-def failure(path: Path, folder: Path, seconds: int) -> str | None:
-    """Run a notebook in an empty folder; return its error in a few lines, None when every cell ran."""
+def failure(path: Path, folder: Path, seconds: int, variables: dict[str, str]) -> str | None:
+    """Run a notebook in an empty folder at smoke scale; return its error in a few lines, None when every cell ran."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 
     client = NotebookClient(
         as_in_colab(path), timeout=seconds, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("ICLR26_")}
     try:
-        client.execute()
+        client.execute(env={**ours, **variables, "ICLR26_SCALE": "smoke"})
     except (CellExecutionError, CellControlSignal, DeadKernelError) as error:
         return "\n".join(COLOUR.sub("", str(error)).strip().splitlines()[-25:])
     return None
@@ -114,13 +115,13 @@ def chosen(chapters: list[str], root: Path = ROOT) -> list[Path]:
     return paths
 
 
-def check(paths: list[Path], seconds: int) -> list[str]:
+def check(paths: list[Path], seconds: int, variables: dict[str, str]) -> list[str]:
     """Run notebooks one after another; return a piece of report for each that failed, printing as it goes."""
     before, problems = versions(), []
     for path in paths:
         began, name = time.perf_counter(), f"{path.parent.name}/{path.stem}"
         with tempfile.TemporaryDirectory(prefix="content-") as folder:
-            wrong = failure(path, Path(folder), seconds)
+            wrong = failure(path, Path(folder), seconds, variables)
         print(f"{name}: {'FAILED' if wrong else 'ok'}, {time.perf_counter() - began:.0f} s", flush=True)
         if wrong:
             print(wrong, flush=True)
@@ -139,8 +140,6 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--report", type=Path, help="where to write what went wrong, in Markdown")
     parser.add_argument("--seconds", type=int, default=900, help="what one cell may take")
     options = parser.parse_args(arguments)
-    os.environ["ICLR26_SCALE"] = "smoke"
-    os.environ.pop("ICLR26_RUNS", None)
     try:
         paths = chosen(options.chapter, root)
     except ValueError as error:
@@ -150,8 +149,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     said = f"Python {sys.version.split()[0]}, {shipped}"
     print(said, flush=True)
     with this_commit(root) if options.here else contextlib.nullcontext({}) as variables:
-        os.environ.update(variables)
-        problems = check(paths, options.seconds)
+        problems = check(paths, options.seconds, variables)
     if options.report:
         options.report.parent.mkdir(parents=True, exist_ok=True)
         options.report.write_text("\n\n".join([*problems, said]) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """``scripts/full_run.sh MINUTES [CHAPTER ...]``: chapters at full scale until the time is up; packs their records."""
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,10 +14,12 @@ from iclr26lib import claims, resources
 from iclr26lib.chapters import ROOT, finished, present
 from tools import promote
 from tools.execute import runs_folder
+from tools.notebooks import replacing
 
 SCALE = "full"
 PACK = "full-records.tar.gz"
 GRACE = 20.0
+MOST = 10_000
 
 
 def value(slug: str, root: Path = ROOT) -> tuple[bool, float]:
@@ -46,19 +49,19 @@ def isolated(slug: str, seconds: float, device: str, root: Path = ROOT) -> str:
     try:
         return "done" if process.wait(max(seconds, 0)) == 0 else "failed"
     except subprocess.TimeoutExpired:
-        _end(process)
         return "out of time"
+    finally:
+        _end(process)
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End a process group, by force where asking does not help."""
-    for signal_, patience in ((signal.SIGINT, GRACE), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, signal_)
-            process.wait(patience)
-            return
-        except (subprocess.TimeoutExpired, ProcessLookupError):
-            continue
+    """Ask a run to end, which ends all that it started (tools/attend.py), and end it by force where that fails."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def pack(slugs: list[str], root: Path = ROOT) -> Path | None:
@@ -67,7 +70,7 @@ def pack(slugs: list[str], root: Path = ROOT) -> Path | None:
     if not records:
         return None
     archive = runs_folder(root) / PACK
-    with tarfile.open(archive, "w:gz") as bundle:
+    with replacing(archive) as place, tarfile.open(place, "w:gz") as bundle:
         for path in records:
             bundle.add(path, arcname=f"{SCALE}/{path.name}")
     return archive
@@ -82,16 +85,21 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     options = parser.parse_args(arguments)
     try:
         slugs = [finished(slug, root) for slug in options.chapters] or order(present(root), root)
-        if options.minutes <= 0:
-            raise ValueError(f"minutes must be positive, got {options.minutes:g}")
+        if not 0 < options.minutes < MOST:
+            raise ValueError(f"minutes must be positive and below {MOST}, got {options.minutes:g}")
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     end, outcomes = time.monotonic() + 60 * options.minutes - GRACE * (options.minutes > 2), {}
-    for slug in slugs:
-        began = time.monotonic()
-        outcomes[slug] = isolated(slug, end - began, options.device, root) if began < end else "not reached"
-        print(f"{slug:<20}{outcomes[slug]:<14}{(time.monotonic() - began) / 60:>6.1f} min", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for slug in slugs:
+            began = time.monotonic()
+            outcomes[slug] = isolated(slug, end - began, options.device, root) if began < end else "not reached"
+            print(f"{slug:<20}{outcomes[slug]:<14}{(time.monotonic() - began) / 60:>6.1f} min", flush=True)
+    except KeyboardInterrupt:
+        outcomes["the rest"] = "failed"
+        print("stopped; started again, it goes on where it was", file=sys.stderr)
     archive = pack([slug for slug, outcome in outcomes.items() if outcome == "done"], root)
     print(f"records: {archive}" if archive else "no chapter finished: nothing to pack")
     return 1 if "failed" in outcomes.values() else 0

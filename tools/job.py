@@ -3,15 +3,14 @@
 Whatever goes wrong is said in one line, the exit code is 1, and what was there before is still there.
 """
 
-import json
 import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from tools import locks, notebooks, outputs
+from tools import locks, notebooks, outputs, promote
 from tools import request as requests
 from tools.execute import NotebookFailed, execute, explain
 from tools.request import Request
@@ -26,7 +25,7 @@ def machine(request: Request, slug: str) -> Iterator[None]:
     ours = dict.fromkeys(THREADS, str(needs.threads)) | {"ICLR26_RUNS": request.runs}
     with ExitStack() as held:
         if request.needs_gpu and needs.gpu:
-            number = held.enter_context(locks.card(Path(request.runs), locks.cards()))
+            number = held.enter_context(locks.card(locks.cards()))
             if number is None:
                 raise ValueError(f"{slug} needs a GPU at {request.scale} scale and this machine has none")
             ours["CUDA_VISIBLE_DEVICES"] = number
@@ -44,7 +43,8 @@ def _restore(before: dict[str, str | None]) -> None:
 def notebook(request: Request, slug: str, name: str) -> None:
     """Run one notebook of a chapter, into ``runs/SCALE/SLUG`` or, for the action "outputs", into the repository."""
     root, limit = Path(request.root), request.cell_minutes(slug)
-    target = Path(request.runs) / request.scale / slug / f"{name}.ipynb"
+    folder = Path(request.runs) / request.scale
+    target, record = folder / slug / f"{name}.ipynb", folder / f"{slug}.json"
     with locks.alone(target.parent / ".lock", f"{slug}: another run at {request.scale} scale is at work; waiting"):
         if request.action == "outputs":
             outputs.execute_and_store(slug, name, root, limit)
@@ -52,7 +52,8 @@ def notebook(request: Request, slug: str, name: str) -> None:
         began = time.perf_counter()
         print(f"{slug}/{name}: running at {request.scale} scale", flush=True)
         source = notebooks.read_source(root / "book" / slug / f"{name}.py")
-        execute(source, f"{slug}/{name}", target, request.scale, request.parameters, root, limit)
+        with promote.taking_record(slug, request.scale, record, root) if name == "evidence" else nullcontext():
+            execute(source, f"{slug}/{name}", target, request.scale, request.parameters, root, limit)
         print(f"{slug}/{name}: done in {time.perf_counter() - began:.0f} s, {shown(target, root)}", flush=True)
 
 
@@ -68,8 +69,8 @@ def seed(request: Request, slug: str, number: int) -> None:
         os.environ["ICLR26_RUNS"] = str(own)
         source = notebooks.read_source(root / "book" / slug / "evidence.py")
         parameters, limit = request.of_seed(slug, number), request.cell_minutes(slug)
-        execute(source, f"{slug}/evidence", own / "evidence.ipynb", request.scale, parameters, root, limit)
-        os.replace(own / request.scale / f"{slug}.json", record)
+        with promote.taking_record(slug, request.scale, record, root):
+            execute(source, f"{slug}/evidence", own / "evidence.ipynb", request.scale, parameters, root, limit)
         print(f"{slug}: seed {number} done in {time.perf_counter() - began:.0f} s", flush=True)
 
 
@@ -81,8 +82,10 @@ def merge(request: Request, slug: str) -> None:
     parts = [records.load(folder / f"seed-{number}.json") for number in request.wanted[slug]]
     counting = tuple(resources.of(slug, root).one_seed)
     merged = merge.merge(parts, claims.load(root / "book" / slug / "claims.yaml"), counting)
-    os.environ["ICLR26_RUNS"] = request.runs
-    print(f"{slug}: {len(parts)} seeds merged into {shown(records.save(merged), root)}", flush=True)
+    lock = Path(request.runs) / request.scale / slug / ".lock"
+    with locks.alone(lock, f"{slug}: another run at {request.scale} scale is at work; waiting"):
+        path = records.save(merged)
+    print(f"{slug}: {len(parts)} seeds merged into {shown(path, root)}", flush=True)
 
 
 def shown(path: Path, root: Path) -> str:
@@ -93,12 +96,14 @@ def shown(path: Path, root: Path) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Do one job; return 0, or 1 after one line on standard error, which is also kept in the request's folder."""
     path, kind, slug, *rest = sys.argv[1:] if arguments is None else arguments
-    request = requests.read(Path(path))
     what = {"notebook": notebook, "seed": lambda *a: seed(*a[:2], int(a[2])), "merge": merge}[kind]
+    request = requests.read(Path(path))
     try:
         with machine(request, slug):
             what(request, slug, *rest)
-    except (NotebookFailed, ValueError, OSError, MemoryError, json.JSONDecodeError) as error:
+    except KeyboardInterrupt:
+        return 130
+    except (NotebookFailed, ValueError, KeyError, OSError, MemoryError) as error:
         line = f"error: {explain(error)}"
         print(line, file=sys.stderr, flush=True)
         with suppress(OSError):  # a full disk: the line stands on standard error

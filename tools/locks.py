@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,11 +29,16 @@ def cards(devices: Path = Path("/dev")) -> list[str]:
 
 
 @contextlib.contextmanager
-def card(folder: Path, present: list[str]) -> Iterator[str | None]:
+def card(present: list[str], folder: Path | None = None) -> Iterator[str | None]:
     """Hold one GPU of those present, the first that is free, so that no two kernels share one; None without any.
 
-    Where all are taken, wait for the first. Slurm's own choice arrives as $CUDA_VISIBLE_DEVICES and is kept to.
+    Where all are taken, wait for the first. folder: of the locks, else one of this machine and user. Under Slurm, which
+    gives cards to jobs itself, nothing is locked.
     """
+    if os.environ.get("SLURM_JOB_ID") and present:
+        yield ",".join(present)
+        return
+    folder = folder or Path(tempfile.gettempdir()) / f"iclr26-cards-{os.getuid()}"
     folder.mkdir(parents=True, exist_ok=True)
     for number in present:
         with (folder / f"gpu-{number.replace('/', '_')}.lock").open("w") as lock:

@@ -144,6 +144,8 @@ def replacing(path: Path) -> Iterator[Path]:
     os.close(handle)
     try:
         yield Path(name)
+        with open(name, "rb") as file:
+            os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
     finally:

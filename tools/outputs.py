@@ -9,6 +9,7 @@ import argparse
 import itertools
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from iclr26lib import digest
@@ -71,8 +72,10 @@ def execute_and_store(slug: str, name: str, root: Path = ROOT, minutes: float = 
     print(f"{slug}/{name}: executing at {SCALE} scale, since {stale(slug, name, root) or 'asked to'}", flush=True)
     began = time.perf_counter()
     code = digest.notebook_digest(source, root)
-    target = runs_folder(root) / SCALE / slug / f"{name}.ipynb"
-    executed = execute(notebooks.read_source(source), f"{slug}/{name}", target, SCALE, {}, root, minutes)
+    folder = runs_folder(root) / SCALE
+    with promote.taking_record(slug, SCALE, folder / f"{slug}.json", root) if name == "evidence" else nullcontext():
+        read = notebooks.read_source(source)
+        executed = execute(read, f"{slug}/{name}", folder / slug / f"{name}.ipynb", SCALE, {}, root, minutes)
     _store(slug, name, executed, code, root)
     print(f"{slug}/{name}: done in {time.perf_counter() - began:.0f} s", flush=True)
 
@@ -127,8 +130,8 @@ def take_over(slugs: list[str], scale: str, root: Path = ROOT) -> int:
     for slug in slugs:
         try:
             print(f"{promote.promote(slug, scale, root).relative_to(root)} is now the record of {slug}")
-        except ValueError as error:
-            print(f"error: {error}", file=sys.stderr)
+        except (ValueError, OSError) as error:
+            print(f"error: {explain(error)}", file=sys.stderr)
             failed += 1
     return failed
 
@@ -144,7 +147,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         print(f"error: unknown scale {options.scale!r} for outputs; known: {SCALE}, full", file=sys.stderr)
         return 2
     try:
-        slugs = [finished(options.chapter, root)] if options.chapter else present(root)
+        slugs = present(root) if options.chapter in ("", "all") else [finished(options.chapter, root)]
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

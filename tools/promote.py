@@ -1,10 +1,15 @@
 """Take a run's record over into ``results/``, if it was made by the code that is here now."""
 
+import contextlib
+import importlib
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
-from iclr26lib import digest
+from iclr26lib import digest, resources
 from iclr26lib.chapters import ROOT
 from tools.execute import runs_folder
 from tools.notebooks import replacing
@@ -30,15 +35,36 @@ def fresh(path: Path, slug: str, root: Path = ROOT) -> bool:
         raise ValueError(f"{path} is not a record: {type(error).__name__}: {error}; remove it and run again") from error
 
 
-def checked(slug: str, scale: str, root: Path = ROOT) -> Path:
-    """Return the path of the run's record after all checks.
+@contextlib.contextmanager
+def taking_record(slug: str, scale: str, target: Path, root: Path = ROOT) -> Iterator[None]:
+    """Let evidence write its record aside, and put it at `target` only when the block succeeds.
+
+    Raises ValueError when the block left no record, or when the code changed between its beginning and its end.
+    """
+    code, aside = digest.chapter_digest(slug, root), target.with_name(f".{target.stem}.aside")
+    shutil.rmtree(aside, ignore_errors=True)
+    before = os.environ.get("ICLR26_RECORDS")
+    os.environ["ICLR26_RECORDS"] = str(aside)
+    try:
+        yield
+        if digest.chapter_digest(slug, root) != code:
+            raise ValueError(f"the code of {slug} changed while it ran; run it again, nothing was changed")
+        made = of_this_code(aside / scale / f"{slug}.json", slug, scale, root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(made, target)
+    finally:
+        os.environ.pop("ICLR26_RECORDS") if before is None else os.environ.update(ICLR26_RECORDS=before)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def of_this_code(path: Path, slug: str, scale: str, root: Path = ROOT) -> Path:
+    """Return the path of a record that the present code made.
 
     Raises ValueError, in one line, when the record is absent, is no valid record, is of another chapter or scale, or
     comes from another version of the code.
     """
     from iclr26lib import records
 
-    path = runs_folder(root) / scale / f"{slug}.json"
     if not path.is_file():
         raise ValueError(f"no record at {path}: evidence.py of {slug} must write one, see iclr26lib.records")
     record = records.load(path)
@@ -46,6 +72,24 @@ def checked(slug: str, scale: str, root: Path = ROOT) -> Path:
         raise ValueError(f"{path} is a record of {record['slug']} at {record['scale']} scale, not of {slug} at {scale}")
     if record["digest"].get("code") != digest.chapter_digest(slug, root):
         raise ValueError(f"{path} was made by another version of the code of {slug}; run it again, nothing was changed")
+    return path
+
+
+def checked(slug: str, scale: str, root: Path = ROOT) -> Path:
+    """Return the path of the run's record: of this code, and of the preset's settings but for the number of seeds.
+
+    Raises ValueError as `of_this_code`, and for other settings.
+    """
+    path = of_this_code(runs_folder(root) / scale / f"{slug}.json", slug, scale, root)
+    if root == ROOT:
+        preset = asdict(importlib.import_module(f"iclr26lib.{slug}.presets").PRESETS[scale])
+        ran = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+        counting = resources.of(slug, root).one_seed
+        plain = json.loads(json.dumps({k: v for k, v in preset.items() if k not in counting}))
+        if other := [k for k, v in plain.items() if ran.get(k) != v]:
+            raise ValueError(
+                f"{path} was run with other settings than the preset's ({', '.join(other)}); run it without"
+            )
     return path
 
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from iclr26lib import digest, resources
+from iclr26lib import digest, records, resources
 from iclr26lib.chapters import NOTEBOOKS, ROOT
 
 ACTIONS = ("run", "outputs", "sweep")
@@ -17,7 +17,8 @@ class Request:
 
     action: "run" (notebooks into runs/), "outputs" (into the repository) or "sweep" (evidence, one run a seed).
     parameters: what papermill injects. wanted: slug -> names of notebooks, or seeds for a sweep. limit: minutes that
-    one cell may take, 0 for six times what the chapter expects. needs_gpu: whether jobs that want a GPU get one.
+    one cell may take, 0 for six times what the chapter expects. needs_gpu: whether jobs that want a GPU get one. keys:
+    slug -> `key` of its sweep, fixed when the call begins.
     """
 
     action: str
@@ -28,6 +29,7 @@ class Request:
     parameters: dict = field(default_factory=dict)
     limit: float = 0
     needs_gpu: bool = False
+    keys: dict[str, str] = field(default_factory=dict)
     root: str = str(ROOT)
 
     def __post_init__(self) -> None:
@@ -58,16 +60,9 @@ class Request:
         """Minutes after which a cell counts as stuck."""
         return self.limit or max(10.0, 6 * self.resources(slug).minutes)
 
-    def key(self, slug: str) -> str:
-        """A name for the code and the settings of a sweep: another one when either changes."""
-        code = digest.chapter_digest(slug, Path(self.root))
-        settings = {k: v for k, v in self.parameters.items() if k != "seed"}
-        content = json.dumps([code, self.scale, settings], sort_keys=True)
-        return f"{self.scale}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-
     def sweep(self, slug: str) -> Path:
-        """The folder of one sweep."""
-        return Path(self.sweeps) / slug / self.key(slug)
+        """The folder of one sweep: its name carries the code, the versions and the settings."""
+        return Path(self.sweeps) / slug / self.keys[slug]
 
     def of_seed(self, slug: str, seed: int) -> dict:
         """What papermill injects for one seed of a sweep. Raises ValueError when the overrides count seeds too."""
@@ -76,6 +71,13 @@ class Request:
         if both := sorted(set(one) & set(overrides)):
             raise ValueError(f"SEEDS and SET both set {', '.join(both)}; leave it out of SET")
         return {**self.parameters, "seed": seed, "overrides": {**overrides, **one}}
+
+
+def key(slug: str, scale: str, parameters: dict, root: Path = ROOT) -> str:
+    """A name for the code, the versions and the settings of a sweep: another one when any of them changes."""
+    settings = {name: value for name, value in parameters.items() if name != "seed"}
+    content = json.dumps([digest.chapter_digest(slug, root), records.environment(), scale, settings], sort_keys=True)
+    return f"{scale}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def write(request: Request) -> Path:
@@ -89,12 +91,6 @@ def write(request: Request) -> Path:
 def read(path: Path) -> Request:
     """Read a request."""
     return Request(**json.loads(Path(path).read_text(encoding="utf-8")))
-
-
-def without(request: Request, done: dict[str, list]) -> Request:
-    """The same request without what is done: slug -> names or seeds."""
-    left = {slug: [one for one in names if one not in done.get(slug, [])] for slug, names in request.wanted.items()}
-    return replace(request, wanted={slug: names for slug, names in left.items() if names})
 
 
 def in_order(names: list[str]) -> list[str]:

@@ -10,6 +10,8 @@ from iclr26lib.chapters import NOTEBOOKS, ROOT, finished, present
 from tools import engine
 from tools.execute import explain
 
+MANY = 10_000
+
 
 def parameters(options: argparse.Namespace) -> dict:
     """Return what papermill injects: the scale, and of the rest only what was given.
@@ -19,15 +21,35 @@ def parameters(options: argparse.Namespace) -> dict:
     import yaml
 
     chosen: dict = {"scale": scales.name(options.scale)}
+    if options.seed and not options.seed.isdecimal():
+        raise ValueError(f"SEED={options.seed!r} must be a whole number, 0 or more")
     if options.seed:
         chosen["seed"] = int(options.seed)
     if options.device:
         chosen["device"] = options.device
     if options.set:
-        chosen["overrides"] = yaml.safe_load("{" + options.set.replace("=", ": ") + "}")
-        if None in chosen["overrides"].values():
-            raise ValueError(f"SET={options.set!r} must look like 'field=value, field=value'")
+        try:
+            overrides = yaml.safe_load("{" + options.set.replace("=", ": ") + "}")
+        except yaml.YAMLError:
+            overrides = None
+        if not isinstance(overrides, dict) or not all(map(_plain, overrides.values())):
+            raise ValueError(f"SET={options.set!r} must look like 'field=value, field=[value, value]'")
+        chosen["overrides"] = {name: _number(value) for name, value in overrides.items()}
+    if not 0 <= options.limit < float("inf") or options.cores < 0:
+        raise ValueError(f"LIMIT and cores must be 0 or more, got {options.limit:g} and {options.cores}")
     return chosen
+
+
+def _plain(value: object) -> bool:
+    """Whether a value is a word, a number or a list of them."""
+    return all(map(_plain, value)) if isinstance(value, list) else isinstance(value, str | int | float)
+
+
+def _number(value: object) -> object:
+    """A word that Python reads as a number, such as 1e-3, which YAML takes for text, as that number."""
+    if isinstance(value, list):
+        return [_number(one) for one in value]
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", value) else value
 
 
 def seeds(text: str) -> list[int]:
@@ -36,8 +58,8 @@ def seeds(text: str) -> list[int]:
     for part in text.replace(" ", "").split(","):
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if first > last:
-            raise ValueError(f"SEEDS={text!r} must look like 0-3 or 0-3,7")
+        if first > last or last - first >= MANY:
+            raise ValueError(f"SEEDS={text!r} must look like 0-3 or 0-3,7, with at most {MANY} seeds")
         found.update(range(first, last + 1))
     return sorted(found)
 
