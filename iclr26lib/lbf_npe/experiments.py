@@ -28,7 +28,7 @@ PLANE_ARMS = ("lbf", "mdn", "nsf", "realnvp")
 
 
 def checkpoints(steps: int) -> list[int]:
-    """Steps at which a run is looked at: 0, then about six a decade, then the last. Raises ValueError below 1."""
+    """Where a run of `steps` is looked at: 0, then about six a decade, then the last. Raises ValueError below 1."""
     if steps < 1:
         raise ValueError(f"steps must be 1 or more, got {steps}")
     marks = (base * 10**power for power in range(6) for base in (1, 1.5, 2, 3, 5, 7))
@@ -59,7 +59,8 @@ def convexity(seeds: Sequence[int], starts: int, points: Sequence[float] = POINT
 
 
 def family_floor(observations: int, starts: int) -> float:
-    """Mean KL(p || q), nats, of the best of `starts` fits by EM of 5 Gaussians, over quantiles of x of the sinusoid.
+    """Mean KL(p || q), nats, of the best of `starts` fits by EM of 5 Gaussians, over as many quantiles of the
+    sinusoid's x as there are `observations`.
 
     What no plain MDN of 5 components can undercut, whatever its network and training.
     """
@@ -77,8 +78,8 @@ def family_floor(observations: int, starts: int) -> float:
 def spline_floor(problem: str, K: int, observations: int) -> float:
     """Mean KL(p || q), nats, of the best K B-splines, fitted to each of some observations of a line problem.
 
-    What no LBF with this basis can undercut, whatever its network and training. A hundred-thousandth of a uniform density
-    is mixed in for the fit, so that an optimum exists where the posterior vanishes.
+    What no LBF with this basis can undercut, whatever its network and training. A hundred-thousandth of a uniform
+    density is mixed in for the fit, so that an optimum exists where the posterior vanishes.
     """
     world = simulator(problem)
     nodes, log_w = world.quadrature(1201)
@@ -94,7 +95,7 @@ def spline_floor(problem: str, K: int, observations: int) -> float:
 
 
 def first_below(run: dict[str, Any], threshold: float) -> list[int]:
-    """For each seed the first checkpoint whose excess NLL is below `threshold` nats, the last step if none is."""
+    """For each seed of a `run` the first checkpoint whose excess NLL is below `threshold` nats, else the last step."""
     found = []
     for seed, best in enumerate(run["best"]):
         below = [s for s, row in zip(run["steps"], run["curve"], strict=True) if row[seed] - best < threshold]
@@ -121,7 +122,11 @@ class Pool:
 
 
 def line_model(arm: str, problem: Any, seed: int, width: int, depth: int, grid: int, K: int, x_stats: Any) -> Any:
-    """An untrained model of a one-dimensional posterior. Raises ValueError for an unknown arm."""
+    """An untrained model of a one-dimensional posterior.
+
+    problem: a simulator. width, depth: of the network. grid: nodes of LBF's quadrature; K: its B-splines. x_stats: mean
+    and spread (x_dim,) of x, or None. Raises ValueError for an unknown arm.
+    """
     common = {"low": problem.low, "high": problem.high, "generator": generator(seed, "init"), "x_stats": x_stats}
     if arm == "lbf":
         nodes, log_w = trapezoid_grid(problem.low, problem.high, grid)
@@ -176,7 +181,7 @@ def best_on(world: Any, z: Tensor, x: Tensor) -> float:
 
 @torch.no_grad()
 def judged_line(model: Any, world: Any, z: Tensor, x: Tensor) -> dict[str, Any]:
-    """NLL, excess, PIT counts, p value of uniformity and CRPS of a trained model on held-out pairs."""
+    """NLL, excess, PIT counts, p value of uniformity and CRPS of a trained model on pairs z (n, 1), x (n, x_dim)."""
     on = next(model.parameters()).device
     nll = metrics.mean_nll(model, z.to(on), x.to(on))
     nodes, _ = world.quadrature(801)
@@ -192,7 +197,11 @@ def judged_line(model: Any, world: Any, z: Tensor, x: Tensor) -> dict[str, Any]:
 def plane_model(
     arm: str, problem: Any, seed: int, *, width: int, depth: int, grid: int, K: int, scale: float, sphere: bool
 ) -> Any:
-    """An untrained model of a two-dimensional posterior. Raises ValueError for an unknown arm."""
+    """An untrained model of a two-dimensional posterior.
+
+    problem: a simulator. width, depth: of all networks. grid: nodes an axis of LBF's quadrature; K, scale: its
+    functions and w; sphere: whether its outputs are stereographic. Raises ValueError for an unknown arm.
+    """
     common = {"low": problem.low, "high": problem.high, "generator": generator(seed, "init")}
     if arm == "lbf":
         nodes, log_w = trapezoid_grid(problem.low, problem.high, grid)
@@ -238,7 +247,7 @@ def train_plane(
 
 @torch.no_grad()
 def divergences(model: Any, world: Any, n: int, fine: int, seed: int) -> dict[str, float]:
-    """Mean forward and reverse KL, nats, over `n` observations, on a grid of `fine` nodes an axis."""
+    """Mean forward and reverse KL, nats, of `model` over `n` observations of `world`; `fine` nodes an axis."""
     on = next(model.parameters()).device
     nodes, log_w = trapezoid_grid(world.low, world.high, fine)
     _, x = world.sample(n, generator(seed, "observations"))
@@ -253,7 +262,11 @@ def divergences(model: Any, world: Any, n: int, fine: int, seed: int) -> dict[st
 
 @torch.no_grad()
 def judged_plane(model: Any, world: Any, test_x: int, fine: int, seed: int) -> dict[str, Any]:
-    """What a trained model of a two-dimensional posterior is worth: KL, KL at x = 0.7, coverage, hidden spikes."""
+    """What a trained model of a two-dimensional posterior of `world` is worth: KL, KL at x = 0.7, coverage, hidden
+    spikes.
+
+    test_x: observations for the KL. fine: nodes an axis of the grid of evaluation. seed: of the held-out pairs.
+    """
     on = next(model.parameters()).device
     nodes, log_w = trapezoid_grid(world.low, world.high, fine)
     seen, place = nodes.float().to(on), torch.tensor([[PLACE]])

@@ -29,7 +29,7 @@ def _each_seed(ax: Any, across: Sequence[float], curve: Any, arm: str) -> None:
 
 
 def optima(found: dict[str, Any], points: Sequence[float]) -> Figure:
-    """KL of every start (`experiments.convexity`): B-splines at each x, the mixture at the last."""
+    """KL of every start: B-splines at each of `points`, the mixture at the last. found: of `experiments.convexity`."""
     fig, ax = plt.subplots(figsize=(7.2, 3.0))
     rows = [(f"B-splines, x = {x:g}", [k for seed in found["lbf"] for k in seed[i]]) for i, x in enumerate(points)]
     rows.append((f"5 Gaussians by EM, x = {points[-1]:g}", [k for seed in found["mixture"] for k in seed]))
@@ -45,7 +45,7 @@ def optima(found: dict[str, Any], points: Sequence[float]) -> Figure:
 
 
 def line_curves(runs: dict[str, Any], floor: float) -> Figure:
-    """Excess NLL against the step, one line a seed (`experiments.train_line`), and the mixture family's floor."""
+    """Excess NLL against the step, one line a seed, and the mixture family's floor. runs: arm -> `train_line`."""
     fig, ax = plt.subplots(figsize=(7.2, 3.6))
     for arm, run in runs.items():
         steps = np.maximum(run["steps"], 5)
@@ -58,7 +58,7 @@ def line_curves(runs: dict[str, Any], floor: float) -> Figure:
 
 
 def plane_curves(runs: dict[str, Any]) -> Figure:
-    """Forward KL against the step and against seconds of training a seed, one line a seed (`train_plane`)."""
+    """Forward KL against the step and against seconds of training a seed, a line a seed. runs: arm -> `train_plane`."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.8), sharey=True)
     for arm, run in runs.items():
         seeds = len(run["fkl"])
@@ -72,7 +72,10 @@ def plane_curves(runs: dict[str, Any]) -> Figure:
 
 
 def functions(found: dict[int, Sequence[float]], lbf: Sequence[float], K: int) -> Figure:
-    """KL at one observation against the number of functions: EigenVI per draw, LBF-NPE per seed."""
+    """KL at one observation against the number of functions.
+
+    found: functions an axis -> KL of EigenVI, one a set of draws. lbf: KL of LBF-NPE with K functions, one a seed.
+    """
     fig, ax = plt.subplots(figsize=(6.4, 3.2))
     for row, (an_axis, values) in enumerate(found.items()):
         label = None if row else "EigenVI, Legendre, fitted to this x"
@@ -101,7 +104,7 @@ def calibration(panels: dict[str, Sequence[Sequence[int]]]) -> Figure:
 
 
 def differences(arms: dict[str, Sequence[float]], against: Sequence[float], unit: str, reference: str) -> Figure:
-    """Change against a reference arm, paired by seed, with its 95 % t interval where there are seeds enough."""
+    """Change of `arms` against a reference, in `unit`, paired by seed, with its 95 % t interval where seeds suffice."""
     fig, ax = plt.subplots(figsize=(7.2, 0.42 * len(arms) + 1.1))
     names = list(arms)[::-1]
     for place, name in enumerate(names):

@@ -17,7 +17,8 @@ from .training import train
 
 
 def eigenvi(problem: str, seeds: Sequence[int], K: int, draws: int, fine: int, x: float = 0.7) -> list[float]:
-    """KL(p || q), nats, at one observation, of EigenVI with K Legendre functions an axis: one number a seed.
+    """KL(p || q), nats, at the observation x, of EigenVI with K Legendre functions an axis: one number for each of
+    `seeds`.
 
     problem: "ring" or "bands". draws: uniform draws on the box, with exact scores by autograd. fine: nodes an axis.
     """
@@ -61,7 +62,11 @@ def spiral(seeds: Sequence[int], lr: float, *, K: int, width: int, depth: int, b
 
 def stars(seed: int, K: int, lr: float, *, batch: int, steps: int, nodes: int, block: int, scenes: int,
           device: str = "cpu") -> dict[str, float]:  # fmt: skip
-    """Train LBF-NPE on two stars with a Monte Carlo normaliser; mean excess over the Laplace estimate, nats."""
+    """Train LBF-NPE on two stars with a Monte Carlo normaliser; mean excess over the Laplace estimate, nats.
+
+    K: functions. lr, batch, steps: of training, in blocks of `block` steps. nodes: fresh Monte Carlo nodes a step.
+    scenes: held-out images.
+    """
     model = star_model(K, nodes, generator=generator(seed, "init"))
     world = simulator("two_stars")
     fresh = {"quadrature": lambda g: monte_carlo_nodes(world.low, world.high, nodes, g)}

@@ -22,7 +22,7 @@ ONE_AT_A_TIME = ("nsf", "realnvp")
 
 
 def line_sizes(problem: str, preset: Any) -> dict[str, Any]:
-    """Sizes of a run on the sinusoid or on redshifts, as a preset has them."""
+    """Sizes of a run on a problem of the line, "sinusoid" or "photoz", as a preset has them."""
     if problem == "sinusoid":
         sizes = {"width": preset.sin_width, "depth": preset.sin_depth, "batch": preset.sin_batch}
         return sizes | {"steps": preset.sin_steps, "grid": preset.sin_grid, "K": 14, "test_pairs": preset.test_pairs}
@@ -31,7 +31,7 @@ def line_sizes(problem: str, preset: Any) -> dict[str, Any]:
 
 
 def plane_sizes(preset: Any, arm: str = "lbf") -> dict[str, Any]:
-    """Sizes of a run on the ring or the bands, as a preset has them."""
+    """Sizes of a run of an arm on the ring or the bands, as a preset has them."""
     sizes = {"width": preset.plane_width, "depth": preset.plane_depth, "batch": preset.plane_batch}
     tests = preset.flow_test_x if arm in ONE_AT_A_TIME else preset.test_x
     return sizes | {
