@@ -11,13 +11,14 @@ from iclr26lib.lbf_npe import experiments, plots, presets, rivals, simulators, t
 
 LINE = {"width": 16, "depth": 2, "batch": 64, "steps": 30, "grid": 101, "K": 14, "test_pairs": 500}
 PLANE = {
-    "width": 16, "depth": 2, "batch": 32, "steps": 12, "grid": 12, "K": 4, "block": 5, "fine": 30, "test_x": 6
+    "width": 16, "depth": 2, "batch": 32, "steps": 12, "grid": 12, "K": 4, "block": 5, "fine": 30, "test_x": 6,
+    "pairs": 40,
 }  # fmt: skip
 
 
 def test_checkpoints_are_dense_and_end_with_the_run():
-    assert experiments.checkpoints(7) == [0, 7]
-    assert experiments.checkpoints(60) == [0, 10, 15, 20, 30, 50, 60]
+    assert experiments.checkpoints(4) == [0, 1, 2, 3, 4]
+    assert experiments.checkpoints(60) == [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 60]
     with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
         experiments.checkpoints(0)
 
@@ -60,6 +61,18 @@ def test_a_seed_gives_the_same_beside_others_and_again():
     both = experiments.train_line("lbf", "sinusoid", [4, 5], 3e-3, **LINE)
     alone = experiments.train_line("lbf", "sinusoid", [5], 3e-3, **LINE)
     assert both["nll"][1] == pytest.approx(alone["nll"][0], abs=1e-4)
+
+
+def test_the_excess_on_pairs_is_the_divergence():
+    """For a uniform q: log of the box minus the mean entropy of the posterior, known from the best NLL."""
+    world = simulators.simulator("ring")
+
+    class Uniform(torch.nn.Linear):
+        def log_prob(self, z, x):
+            return torch.full((len(z),), -math.log(4.0))
+
+    found = experiments.pair_excess(Uniform(1, 1), world, 4000, 80, 0)
+    assert found == pytest.approx(math.log(4) - world.best_nll, abs=0.03)
 
 
 @pytest.mark.parametrize("arm", experiments.PLANE_ARMS)
@@ -147,7 +160,10 @@ def test_figures_are_drawn():
         plots.differences({"one": [1.0, 1.2], "two": [0.9]}, [1.0, 1.1], "nats", "before"),
     ]
     assert all(isinstance(figure, Figure) for figure in drawn)
-    assert {label.get_text() for label in drawn[1].axes[0].get_legend().get_texts()} == {"LBF-NPE"}
+    assert {label.get_text() for label in drawn[1].axes[0].get_legend().get_texts()} == {
+        "LBF-NPE",
+        "best 5 plain Gaussians found by EM",
+    }
     x, y = drawn[1].axes[0].lines[0].get_data()
-    assert x[0] == 5
+    assert x[0] == 0.7
     assert math.isclose(y[-1], line["curve"][-1][0] - line["best"][0], rel_tol=1e-6)

@@ -490,10 +490,68 @@ def test_langevin_draws_have_the_moments_of_the_density() -> None:
         ({"start": torch.full((2, 1), 3.0)}, "a start"),
         ({"steps": 0}, "steps >= 1"),
         ({"epsilon": 0.0}, "epsilon > 0"),
-        ({"log_density": lambda z: (z[:, 0] * 0).log() * z[:, 0]}, "gradient of the log density is not finite"),
+        ({"log_density": lambda z: (z[:, 0] * 0).log() * z[:, 0]}, "log density or its gradient is not finite"),
     ],
 )
 def test_langevin_refuses(changes: dict, said: str) -> None:
     given = {"log_density": lambda z: z[:, 0], "start": torch.full((2, 1), 0.5), "low": [0.0], "high": [1.0]}
     with pytest.raises(ValueError, match=said):
         lbf_npe.langevin(**given | {"generator": generator(0, "x"), "steps": 3} | changes)
+
+
+def test_models_that_differ_are_not_trained_together() -> None:
+    box = {"low": SINUSOID.low, "high": SINUSOID.high, "width": 8, "depth": 1}
+    plain, cut = (lbf_npe.MDN(1, 1, 3, generator=rng(), variant=v, **box) for v in ("plain", "truncated"))
+    for models in ([plain, cut], [plain, plain]):
+        with pytest.raises(ValueError, match="different objects of one class with the same settings"):
+            training.train(models, SINUSOID, 1, 4, 1e-3, seeds=[0, 1])
+
+
+def test_a_quadrature_of_another_box_is_refused() -> None:
+    model_, x = splines(), torch.zeros(2, 1)
+    for low, high in ((0.0, 3.0), (-5.0, 5.0)):
+        with pytest.raises(ValueError, match=r"a node lies outside|log weights that sum to the box"):
+            model_.log_j(x, lbf_npe.trapezoid_grid(low, high, 50))
+    nodes, log_w = lbf_npe.trapezoid_grid(0.0, TWO_PI, 50)
+    with pytest.raises(ValueError, match="log_w must be log weights"):
+        model_.log_j(x, (nodes, log_w.exp()))
+    with pytest.raises(ValueError, match="takes latents"):
+        lbf_npe.BSplines(0.0, 1.0, 5)(torch.zeros(3, 2))
+    with pytest.raises(TypeError, match="must be floating point"):
+        lbf_npe.bspline_basis(torch.tensor([[1]]), 0.0, 2.0, 5)
+
+
+def test_a_simulator_in_double_precision_trains() -> None:
+    @dataclass(frozen=True)
+    class Double:
+        low: tuple = SINUSOID.low
+        high: tuple = SINUSOID.high
+
+        def sample(self, n: int, generator: torch.Generator) -> tuple:
+            return tuple(part.double() for part in SINUSOID.sample(n, generator))
+
+    one = training.train([splines()], Double(), 3, 16, 1e-3, seeds=[0])["loss"]
+    other = training.train([splines()], SINUSOID, 3, 16, 1e-3, seeds=[0])["loss"]
+    torch.testing.assert_close(one, other)
+
+
+def test_models_come_back_whole_when_training_is_stopped() -> None:
+    def stop(model_: object) -> None:
+        raise RuntimeError("enough")
+
+    model_ = splines()
+    with pytest.raises(RuntimeError, match="enough"):
+        training.train([model_], SINUSOID, 4, 8, 1e-3, seeds=[0], checkpoints=[2], evaluate=stop)
+    assert all(parameter.requires_grad for parameter in model_.parameters())
+
+
+def test_the_mass_of_a_truncated_component_has_a_gradient() -> None:
+    mdn = lbf_npe.MDN(1, 1, 1, 4, 1, low=(0.0,), high=(1.0,), generator=rng(), variant="truncated")
+    mean = torch.tensor([[[0.9]]], requires_grad=True)
+    log_std = torch.zeros(1, 1, 1)
+    value = mdn._mix(torch.full((1, 1, 1), 0.5), torch.zeros(1, 1), mean, log_std).sum()
+    (slope,) = torch.autograd.grad(value, mean)
+    phi, Phi = stats.norm.pdf, stats.norm.cdf
+    mass = Phi(0.1) - Phi(-0.9)
+    expected = (0.5 - 0.9) + (phi(0.1) - phi(-0.9)) / mass
+    assert slope.item() == pytest.approx(expected, abs=1e-4)

@@ -17,7 +17,7 @@
 # of basis functions, where others use a mixture of Gaussians or a normalizing flow.
 #
 # After this page you can say what the method does and what it replaces, write its loss in two lines, tell which of
-# its steps is convex and which is not, and get a calibrated posterior for a simulator of your own.
+# its steps is convex and which is not, and get a posterior for a simulator of your own and check whether it is calibrated.
 
 # %% tags=["bootstrap", "remove-cell"]
 import sys
@@ -72,10 +72,10 @@ print("scale:", scales.name(scale), " device:", where)
 # *Neural posterior estimation* (NPE) trains a conditional density $q(z;x)$ on simulated pairs alone, by maximum
 # likelihood. What you don't ask about is marginalised by not handing it to the network. The question is the family of
 # $q$. A *mixture density network* (MDN) gives the parameters of a few Gaussians, and its likelihood has local optima.
-# A *normalizing flow* is more flexible, and harder to train.
+# A *normalizing flow* is more flexible; the paper finds it harder to optimise.
 #
-# In the running example an angle $z$ is uniform on $[0,2\pi]$ and $x$ is $\sin 2z$ plus noise of standard deviation
-# 1. On the right, mixtures of five Gaussians were fitted to the exact posterior of one observation by the EM
+# In the running example an angle $z$ is uniform on $[0,2\pi]$ and $x$ is $\sin 2z$ plus noise of unit
+# standard deviation. On the right, mixtures of five Gaussians were fitted to the exact posterior of one observation by the EM
 # algorithm, from several random starts. No network is in the way, the target is known, and still they end in
 # different places.
 
@@ -170,7 +170,7 @@ print("log J:  ", round(lbf_npe.log_normalizer(one, grid.cos(), grid_w).item(), 
 # %% tags=["remove-input"]
 style.source(bases._recursion)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The 14 B-splines of degree 2 on the interval of the example, numbered, and their sum.", "name": "lbf-npe-basis"}, "image": {"alt": "Fourteen overlapping bumps of equal height along the interval from 0 to two pi; at each end the outermost function rises to 1. A dotted line at height 1 is their sum."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The 14 B-splines of degree 2 on the interval of the example, numbered, and their sum.", "name": "lbf-npe-basis"}, "image": {"alt": "Fourteen overlapping bumps of nearly equal height along the interval from 0 to two pi; at each end the outermost function rises to 1. A dotted line at height 1 is their sum."}}
 K = 14
 s_nodes = lbf_npe.bspline_basis(nodes[:, 0], 0.0, 2 * math.pi, K)
 figures.compact(figures.basis(nodes, s_nodes))
@@ -292,8 +292,8 @@ style.source(model.LBF.s)
 # %% [markdown]
 # Rotating both spheres still changes nothing, so single learnt functions mean little; their sum does.
 #
-# **The scale is a limit.** The log density now moves between $-w$ and $w$, so $q$ cannot be sharper than $e^{2w}$ to
-# 1. The paper does not give $w$. Its example here is the *ring*: $z$ uniform on $[-1,1]^2$ and $x$ equal to $\|z\|^2$
+# **The scale is a limit.** The log density now moves between $-w$ and $w$, so the largest value of $q$
+# is at most $e^{2w}$ times its smallest. The paper does not give $w$. Its example here is the *ring*: $z$ uniform on $[-1,1]^2$ and $x$ equal to $\|z\|^2$
 # plus noise of standard deviation 0.1. For one observation you can compute how near the exact posterior *any* such
 # $q$ can come (our derivation):
 
@@ -311,8 +311,10 @@ style.Table(
 #
 # ### 7. Taking turns
 #
-# Because the problem is convex in each network separately, the paper alternates: many steps on $f$ with $s$ frozen,
-# then as many on $s$. It says 1000 steps a turn [paper]. The turn is all that differs from ordinary training:
+# Because the objective is convex in each *function* separately, the paper alternates: many steps on $f$ with $s$ frozen,
+# then as many on $s$. It says 1000 steps a turn [paper]. The sphere gives up even this convexity, as the paper says. Each
+# network has an optimiser of its own; a step moves the one whose turn it is, and the cosine schedule of the learning rate
+# is ours:
 
 # %% tags=["remove-input"]
 style.source(training._Run.step)
@@ -323,14 +325,14 @@ style.source(training._Run.step)
 # ### 8. Where you would surely go wrong
 #
 # - **Normalise on another grid than you train on.** A learnt basis can grow spikes between the nodes. Then the loss
-#   is absurdly low and the posterior is wrong. `lbf_npe.finer_grid_check` compares $\log J$ on the two and raises an
+#   looks better than the density is. `lbf_npe.finer_grid_check` compares $\log J$ on the two and raises an
 #   error.
 # - **The box is final.** Outside of it $q$ is 0. Take it from the prior.
 # - **Random nodes need their weights.** Where a grid is too large, the paper draws nodes $\tilde z_j$ from a proposal
 #   $r$. Then $\log w_j=-\log r(\tilde z_j)-\log P$; exercise 2 asks why. An average of exponentials inside a
 #   logarithm is too low on average, so such a loss flatters you.
 #
-# To draw from $q$, the library inverts the distribution function on a grid (`model.sample`).
+# To draw from $q$, the library inverts the distribution function on a grid (`LBF.sample`).
 #
 # ## Move it
 #
@@ -415,9 +417,9 @@ def bumps_frame(x, step):
 figures.compact(bumps_frame(2.0, preset.live_steps[-1]))
 
 # %% [markdown]
-# Start at step 0 and move the second slider: the bumps grow out of a flat line. Then take the last step and move $x$
-# through 0. The peaks wander from one pair of places to the other, yet no bump moves: only weights do. The mixture has
-# to move its Gaussians, and at $x=0$ it needs four of them, where at $x=2$ it needs two.
+# Start at step 0 and move the second slider: the bumps grow out of small ripples. Then take the last step and move
+# $x$ through 0. The peaks split, flatten and form again in other places, yet no bump moves: only weights do. The mixture
+# has to move its Gaussians.
 
 # %% tags=["hide-input"]
 interactive.figure(
@@ -482,8 +484,10 @@ print(lbf_npe.finer_grid_check(plane["lbf"], radii.to(where), factor=3, strict=F
 # Below the heat maps stands each term $f_i(x)\,s_i(z)$ of the log density, all on one colour scale. Move $x$: the
 # patterns stay, only their strength and sign change. Compare how each family bends: a mixture has to lay its ten
 # Gaussians around the ring like beads. Past $x=1$ the ring leaves the square and four arcs remain; no method was told.
-# Then go to the far end. Few simulated pairs lie there, and training on the average spends its effort where the pairs
-# are: an amortised posterior is least reliable for the observation that surprises you.
+# Then go to the far end, where few simulated pairs lie. The weights of LBF stop changing there, and it becomes the worst
+# of the three. The flow saw the same pairs and does better, so scarcity is not the whole reason. Either way, check an
+# amortised posterior at the observation that surprises you. (The KL values above the figure weigh its stops alike, so the
+# rare end counts for more than in an average over observations.)
 
 # %% tags=["hide-input"]
 stops = [round(v, 2) for v in radii[:, 0].tolist()]
@@ -510,7 +514,7 @@ interactive.figure(
 #
 # You need a class with one method, `sample(n, generator)`, that returns latents $(n,d)$ and observations $(n,\cdot)$.
 # Here is a problem that is not in the paper and has a known answer. A machine fails at a rate of $z$ failures a day;
-# the prior of $z$ is a Gamma distribution cut at 6. You observe the logarithm of the time until the fifth failure.
+# the prior of $z$ is a Gamma distribution of shape 2 and rate 1, cut at 6. You observe the logarithm of the time until the fifth failure.
 
 
 # %%

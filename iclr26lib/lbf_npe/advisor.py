@@ -16,7 +16,7 @@ from torch import Tensor
 from ..seeding import generator as seeded
 from ..seeding import given
 from .bases import BSplines
-from .method import in_box, trapezoid_grid
+from .method import corners, in_box, trapezoid_grid
 from .metrics import finer_grid_check
 from .model import LBF, SCALE, mlp
 from .training import train
@@ -90,7 +90,9 @@ def suggest(
     without `.sample` or no generator.
     """
     z, x = _pairs(simulator, given(generator), pairs)
-    box, why_box = _box(z, low or getattr(simulator, "low", None), high or getattr(simulator, "high", None))
+    given_low = getattr(simulator, "low", None) if low is None else low
+    given_high = getattr(simulator, "high", None) if high is None else high
+    box, why_box = _box(z, given_low, given_high)
     place = (z - z.new_tensor(box[0])) / (z.new_tensor(box[1]) - z.new_tensor(box[0]))
     spread, mean = x.std(0), x.mean(0)
     near = _neighbours((x - mean) / spread)
@@ -152,8 +154,12 @@ def _pairs(simulator, generator: torch.Generator, pairs: int) -> tuple[Tensor, T
 
 def _box(z: Tensor, low, high) -> tuple[tuple[tuple[float, ...], tuple[float, ...]], str]:
     """The box as (low, high), given or from the draws z (n, d), and the sentence about it."""
-    if low is not None and high is not None:
-        low, high = tuple(map(float, low)), tuple(map(float, high))
+    if (low is None) != (high is None):
+        raise ValueError(f"give both corners of the box or neither, got low {low} and high {high}")
+    if low is not None:
+        low, high = corners(
+            *(side if isinstance(side, int | float) else tuple(map(float, side)) for side in (low, high))
+        )
         in_box(z, low, high, "a simulated z")
         return (low, high), f"Box: {_range(low, high)}, as given; outside of it q is 0."
     least, most = z.amin(0), z.amax(0)

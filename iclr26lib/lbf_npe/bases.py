@@ -89,6 +89,12 @@ def stereographic(u: Tensor) -> Tensor:
     return torch.cat([2 * u, 1 - square], -1) / (1 + square)
 
 
+def _line(z: Tensor) -> Tensor:
+    if z.shape[-1] != 1:
+        raise ValueError(f"a basis of the line takes latents (..., 1), got {tuple(z.shape)}")
+    return z[..., 0]
+
+
 class BSplines(nn.Module):
     """The fixed basis of `bspline_basis` as a module: latents (..., 1) -> (..., K). It has buffers, no parameters."""
 
@@ -99,8 +105,11 @@ class BSplines(nn.Module):
         self.register_buffer("knots", bspline_knots(lo, hi, K, degree))
 
     def forward(self, z: Tensor) -> Tensor:
-        """Basis at latents z (..., 1) in [lo, hi]: (..., K). It does not look at values; estimators check theirs."""
-        return _recursion(z[..., 0], self.knots.to(z.dtype), self.K, self.degree)
+        """Basis at latents z (..., 1) in [lo, hi]: (..., K). It does not look at values; estimators check theirs.
+
+        Raises ValueError for latents of another dimension.
+        """
+        return _recursion(_line(z), self.knots.to(z.dtype), self.K, self.degree)
 
 
 class Haar(nn.Module):
@@ -109,9 +118,12 @@ class Haar(nn.Module):
     def __init__(self, lo: float, hi: float, levels: int):
         """lo, hi: interval. levels: 1..16. Raises ValueError as `haar_basis`."""
         super().__init__()
-        haar_basis(torch.tensor([lo]), lo, hi, levels)
+        haar_basis(torch.tensor([float(lo)]), lo, hi, levels)
         self.lo, self.hi, self.levels, self.K = lo, hi, levels, 2**levels - 1
 
     def forward(self, z: Tensor) -> Tensor:
-        """Basis at latents z (..., 1) in [lo, hi]: (..., K). It does not look at values; estimators check theirs."""
-        return _haar(z[..., 0], self.lo, self.hi, self.levels)
+        """Basis at latents z (..., 1) in [lo, hi]: (..., K). It does not look at values; estimators check theirs.
+
+        Raises ValueError for latents of another dimension.
+        """
+        return _haar(_line(z), self.lo, self.hi, self.levels)

@@ -51,6 +51,8 @@ class GridCDF:
         outside = ~((z >= self.t[0] - slack) & (z <= self.t[-1] + slack))
         if outside.any():
             raise ValueError(f"z lies outside the nodes {self.t[0]:g}..{self.t[-1]:g}: {z[outside][0].item()}")
+        z = z.clamp(self.t[0], self.t[-1])  # the rounding of a float32 latent at the edge; more was refused above
+        z = z.clamp(self.t[0], self.t[-1])  # the rounding of a float32 latent at the edge; more was refused above
         cell = (torch.searchsorted(self.t, z, right=True) - 1).clamp(0, len(self.h) - 1)
         o, row = z - self.t[cell], torch.arange(len(z), device=z.device)
         F, G, q, s = (a[row, cell] for a in (self.F, self.G, self.q, self.slope))

@@ -94,7 +94,7 @@ def starts(lbf: Tensor, mixture: Tensor) -> Figure:
     fig, (left, right) = plt.subplots(1, 2, figsize=FLAT, sharey=True)
     for ax, table, colour, name in (
         (left, lbf, style.BLUE, "LBF, Newton"),
-        (right, mixture, style.VERMILION, "MDN family, EM"),
+        (right, mixture, style.VERMILION, "5 Gaussians, EM"),
     ):
         ax.plot(np.arange(len(table)), table, color=colour, lw=1.1, alpha=0.7)
         ax.set(xlabel="step", title=f"{name}: {table.shape[1]} starts", yscale="log")

@@ -34,8 +34,11 @@ def corners(lo: Corner, hi: Corner) -> tuple[tuple[float, ...], tuple[float, ...
 def in_box(z: Tensor, low: tuple[float, ...], high: tuple[float, ...], name: str = "z") -> Tensor:
     """`z` (..., d), all of whose points lie in the box [low, high], up to rounding of its dtype.
 
-    Raises ValueError with the first point outside, or with the shape when the last dimension is not d.
+    Raises ValueError with the first point outside, or with the shape when the last dimension is not d; TypeError for
+    whole numbers.
     """
+    if not z.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {z.dtype}: use .float()")
     if z.shape[-1:] != (len(low),):
         raise ValueError(f"{name} must have {len(low)} numbers in its last dimension, got shape {tuple(z.shape)}")
     a, b = z.new_tensor(low), z.new_tensor(high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import torch
@@ -119,7 +120,8 @@ class LBF(Estimator):
         Raises ValueError for sizes that do not fit, or a scale that is not positive or has no use; TypeError without a
         generator.
         """
-        super().__init__(x_dim, low or _corner(nodes, "amin"), high or _corner(nodes, "amax"))
+        corner = (_corner(nodes, "amin") if low is None else low, _corner(nodes, "amax") if high is None else high)
+        super().__init__(x_dim, *corner)
         self.adaptive = isinstance(basis, nn.Module) and any(True for _ in basis.parameters())
         self.on_sphere = self.adaptive if stereographic is None else stereographic
         self.K, self.basis, self.scale = K, basis, _checked_scale(scale, self.on_sphere, self.adaptive, K)
@@ -134,6 +136,7 @@ class LBF(Estimator):
                 f"nodes (P, {self.d}) and log_w (P,) do not fit: {tuple(nodes.shape)}, {tuple(log_w.shape)}"
             )
         in_box(nodes, self.low, self.high, "a node")
+        _check_weights(log_w, self.low, self.high)
         self.register_buffer("nodes", nodes.to(dtype))
         self.register_buffer("log_w", log_w.to(dtype))
         low, high = torch.tensor(self.low, dtype=dtype), torch.tensor(self.high, dtype=dtype)
@@ -149,7 +152,8 @@ class LBF(Estimator):
 
     def _register_statistics(self, x_stats: Quadrature | None) -> None:
         mean, spread = x_stats if x_stats is not None else (torch.zeros(self.x_dim), torch.ones(self.x_dim))
-        if mean.shape != (self.x_dim,) or spread.shape != (self.x_dim,) or not (spread > 0).all():
+        finite = torch.isfinite(mean).all() and torch.isfinite(spread).all()
+        if mean.shape != (self.x_dim,) or spread.shape != (self.x_dim,) or not (finite and (spread > 0).all()):
             raise ValueError(f"x_stats must be a mean and a positive spread ({self.x_dim},), got {mean} and {spread}")
         self.register_buffer("x_mean", mean.to(self.nodes.dtype))
         self.register_buffer("x_spread", spread.to(self.nodes.dtype))
@@ -184,7 +188,7 @@ class LBF(Estimator):
         Raises ValueError for x of another width or not finite.
         """
         self.check(x)
-        return log_normalizer(self.f(x.to(self.nodes)), *self._at(normalise_on))
+        return log_normalizer(self.f(x.to(self.nodes)), *self._at(self._checked(normalise_on)))
 
     def log_prob(self, z: Tensor, x: Tensor, normalise_on: Quadrature | None = None) -> Tensor:
         """log q(z; x), (B,), for z (B, d) in the box and x (B, x_dim).
@@ -192,7 +196,15 @@ class LBF(Estimator):
         normalise_on: a finer quadrature (nodes, log_w) than that of training. Raises ValueError as `check`.
         """
         self.check(x, z)
-        return -lbf_nll(self.f(x.to(self.nodes)), self.s(z.to(self.nodes)), *self._at(normalise_on))
+        quadrature = self._at(self._checked(normalise_on))
+        return -lbf_nll(self.f(x.to(self.nodes)), self.s(z.to(self.nodes)), *quadrature)
+
+    def _checked(self, quadrature: Quadrature | None) -> Quadrature | None:
+        """A quadrature (nodes, log_w) of this model's box. Raises ValueError when it is one of another box."""
+        if quadrature is not None:
+            in_box(quadrature[0], self.low, self.high, "a node")
+            _check_weights(quadrature[1], self.low, self.high)
+        return quadrature
 
     def log_density(self, nodes: Tensor, x: Tensor, normalise_on: Quadrature | None = None) -> Tensor:
         """log q at each of the nodes (P, d) in the box for each x (B, x_dim): (B, P). normalise_on: as `log_prob`.
@@ -213,6 +225,14 @@ class LBF(Estimator):
         return sample_grid(self.log_density(nodes, x), nodes, log_w, n, generator).to(self.nodes.dtype)
 
 
+def _check_weights(log_w: Tensor, low: tuple[float, ...], high: tuple[float, ...]) -> None:
+    """Refuse log weights that do not integrate 1 to the volume of the box, up to the noise of Monte Carlo nodes."""
+    volume = sum(math.log(b - a) for a, b in zip(low, high, strict=True))
+    found = torch.logsumexp(log_w.double(), -1).item()
+    if not abs(found - volume) < 0.5:
+        raise ValueError(f"log_w must be log weights that sum to the box's volume: log {volume:.4g}, got {found:.4g}")
+
+
 def _corner(nodes: Tensor, which: str) -> tuple[float, ...]:
     if nodes.ndim != 2 or len(nodes) < 2:
         raise ValueError(f"nodes must be (P, d) with P of 2 or more, got {tuple(nodes.shape)}")
@@ -226,6 +246,6 @@ def _checked_scale(scale: float | None, on_sphere: bool, adaptive: bool, K: int)
         return 1.0
     if not adaptive or K < 2:
         raise ValueError(f"the stereographic form needs a learnt basis and K of 2 or more, got K = {K}")
-    if scale is not None and not scale > 0:
-        raise ValueError(f"scale must be positive, got {scale}")
+    if scale is not None and not 0 < scale < math.inf:
+        raise ValueError(f"scale must be positive and finite, got {scale}")
     return SCALE if scale is None else float(scale)

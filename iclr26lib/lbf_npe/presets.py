@@ -14,7 +14,7 @@ class Preset:
     seeds: int = _(5, "seeds of the arms that train all seeds at once, counted from the notebook's parameter")
     flow_seeds: int = _(1, "seeds of the flows, which train one after another: the first of all")
     starts: int = _(12, "random starts of the fits to one observation (claim C1)")
-    floor_x: int = _(40, "observations behind the floors of the families")
+    floor_x: int = _(8, "observations behind the floors of the families")
     test_pairs: int = _(20000, "held-out pairs for the NLL")
     test_x: int = _(200, "held-out observations for the KL on a grid")
     flow_test_x: int = _(40, "the same for the flows, whose densities are slow on a grid")
@@ -35,6 +35,7 @@ class Preset:
     bands: bool = _(False, "whether the bands are trained as well")
     other_K: tuple[int, ...] = _((), "ring: further numbers of functions (claim C4)")
     ablation_steps: int = _(500, "ring: steps of the ablation of the other settings")
+    pairs: int = _(2000, "ring and bands: held-out pairs for the excess")
     ablation_seeds: int = _(2, "seeds of the ablation of the other settings, the first of all")
     eigenvi_draws: int = _(8000, "EigenVI: uniform draws a fit")
     photo_train: int = _(100000, "redshifts: training objects, drawn once for all seeds")
@@ -46,8 +47,8 @@ class Preset:
     star_steps: int = _(0, "two stars: steps; 0 leaves it out")
     star_K: tuple[int, ...] = _((9,), "two stars: numbers of functions")
     star_nodes: int = _(4096, "two stars: Monte Carlo nodes a step")
-    live_steps: tuple[int, ...] = _((0, 50, 100, 300, 1000), "training steps on the slider of the idea notebook")
-    live_x: int = _(4, "observations on the slider of the idea notebook")
+    live_steps: tuple[int, ...] = _((0, 100, 1000), "training steps on the slider of the idea notebook")
+    live_x: int = _(7, "observations on the slider of the idea notebook")
     live_width: int = _(64, "idea notebook: units a hidden layer")
     live_plane_steps: int = _(1000, "idea notebook: steps on the ring")
     live_plane_x: int = _(12, "observations on the ring's slider")
@@ -77,8 +78,8 @@ class Preset:
 
 PRESETS = {
     "smoke": Preset(
-        seeds=1, plane_seeds=1, flow_seeds=1, starts=3, floor_x=4, test_pairs=2000, test_x=10, flow_test_x=4, fine=40,
-        sin_width=32, sin_depth=2, sin_batch=128, sin_steps=60, sin_grid=101, plane_width=16, plane_depth=2,
+        seeds=1, plane_seeds=1, flow_seeds=1, starts=3, floor_x=4, test_pairs=2000, test_x=10, flow_test_x=4, pairs=100,
+        fine=40, sin_width=32, sin_depth=2, sin_batch=128, sin_steps=60, sin_grid=101, plane_width=16, plane_depth=2,
         plane_batch=64, plane_steps=20, plane_grid=16, plane_K=4, plane_block=5, bands=True, other_K=(3,),
         ablation_steps=4, ablation_seeds=1, eigenvi_draws=500, photo_train=1000, photo_test=200, photo_width=16,
         photo_batch=64, photo_steps=20, spiral_steps=2, star_steps=2, star_nodes=64, live_steps=(0, 20), live_x=3,
@@ -86,7 +87,7 @@ PRESETS = {
     ),
     "book": Preset(),
     "full": Preset(
-        seeds=20, flow_seeds=3, test_x=1000, flow_test_x=200, sin_width=128, sin_depth=4, sin_batch=1024,
+        seeds=20, flow_seeds=3, test_x=1000, flow_test_x=200, pairs=10000, sin_width=128, sin_depth=4, sin_batch=1024,
         sin_steps=4000, sin_grid=1000, plane_width=128, plane_depth=4, plane_batch=1024, plane_steps=8000,
         plane_grid=100, fine=150, plane_block=1000, bands=True, other_K=(2, 4, 9), ablation_steps=2000,
         ablation_seeds=3, photo_width=128, photo_batch=1024, photo_steps=4000, spiral_steps=4000, star_steps=5000,

@@ -71,9 +71,10 @@ def langevin(
     a, b = start.new_tensor(low), start.new_tensor(high)
     for _ in range(steps):
         z.requires_grad_(True)
-        (slope,) = torch.autograd.grad(log_density(z).sum(), z)
-        if not torch.isfinite(slope).all():
-            raise ValueError("the gradient of the log density is not finite: Langevin dynamics cannot go on")
+        value = log_density(z)
+        (slope,) = torch.autograd.grad(value.sum(), z)
+        if not (torch.isfinite(slope).all() and torch.isfinite(value).all()):
+            raise ValueError("the log density or its gradient is not finite: Langevin dynamics cannot go on")
         noise = torch.randn(z.shape, generator=given(generator), dtype=z.dtype).to(z.device)
         z = z.detach() + epsilon * slope + math.sqrt(2 * epsilon) * noise
         inside = torch.remainder(z - a, 2 * (b - a))

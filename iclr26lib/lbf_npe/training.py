@@ -112,19 +112,21 @@ def train(
     run = _Run(ensemble, lr, optimizer, schedule, alternate, steps)
     data = _Data(simulator, batch, seeds, quadrature, models[0], device)
     log, losses, clock = [], [], _Clock(device)
-    for step in range(steps + 1):
-        last = step == steps
-        if last or step % LOOK_EVERY == 0 or step in checkpoints:
-            _refuse_non_finite(losses, seeds)
-        if step in checkpoints:
-            clock.stop()
-            ensemble.write_back()
-            log.append({"step": step, "seconds": clock.seconds, "values": [evaluate(m) for m in models]})
-            clock.start()
-        if not last:
-            losses.append(run.step(step, data.next()))
-    clock.stop()
-    ensemble.release()
+    try:
+        for step in range(steps + 1):
+            last = step == steps
+            if last or step % LOOK_EVERY == 0 or step in checkpoints:
+                _refuse_non_finite(losses, seeds)
+            if step in checkpoints:
+                clock.stop()
+                ensemble.write_back()
+                log.append({"step": step, "seconds": clock.seconds, "values": [evaluate(m) for m in models]})
+                clock.start()
+            if not last:
+                losses.append(run.step(step, data.next()))
+    finally:
+        clock.stop()
+        ensemble.release()
     return {"loss": torch.stack(losses).cpu(), "seconds": clock.seconds, "seeds": list(seeds), "checkpoints": log}
 
 
@@ -134,6 +136,8 @@ def _check(models, steps, batch, lr, seeds, optimizer, schedule, alternate, chec
         raise ValueError(
             f"need one model a seed, and different seeds, got {len(models)} models and seeds {list(seeds)}"
         )
+    if len({id(m) for m in models}) != len(models) or len({_settings(m) for m in models}) != 1:
+        raise ValueError("models trained together must be different objects of one class with the same settings")
     if steps < 1 or batch < 1 or not 0 < lr < math.inf:
         raise ValueError(f"need steps >= 1, batch >= 1 and lr > 0, got {steps}, {batch} and {lr}")
     if optimizer not in OPTIMIZERS or schedule not in SCHEDULES:
@@ -144,8 +148,14 @@ def _check(models, steps, batch, lr, seeds, optimizer, schedule, alternate, chec
         raise ValueError(f"alternate must be 1 step or more, or None, got {alternate}")
     if alternate is not None and not any(n.startswith("basis.") for n, _ in models[0].named_parameters()):
         raise ValueError(f"alternate = {alternate} needs a learnt basis; {type(models[0]).__name__} has none")
-    if checkpoints and (evaluate is None or not all(0 <= c <= steps for c in checkpoints)):
+    if checkpoints and (evaluate is None or not all(c in range(steps + 1) for c in checkpoints)):
         raise ValueError(f"checkpoints must lie in 0..{steps} and need `evaluate`, got {list(checkpoints)}")
+
+
+def _settings(model: Estimator) -> tuple:
+    """The class of a model and its plain attributes, which models that share one call of vmap must share."""
+    plain = {k: v for k, v in vars(model).items() if isinstance(v, int | float | str | tuple) and k != "training"}
+    return (type(model), *sorted((k, repr(v)) for k, v in plain.items()))
 
 
 def _refuse_non_finite(losses: list[Tensor], seeds: Sequence[int]) -> None:
@@ -210,7 +220,8 @@ class _Data:
             self.model.check(x, z)
         if self.quadrature is not None:
             drawn = [(*pair, *self.quadrature(g)) for pair, g in zip(drawn, self.proposals, strict=True)]
-        return [torch.stack(column).to(self.device) for column in zip(*drawn, strict=True)]
+        dtype = next(self.model.parameters()).dtype
+        return [torch.stack(column).to(self.device, dtype) for column in zip(*drawn, strict=True)]
 
 
 class _Clock:

@@ -36,7 +36,7 @@ def plane_sizes(preset: Any, arm: str = "lbf") -> dict[str, Any]:
     tests = preset.flow_test_x if arm in ONE_AT_A_TIME else preset.test_x
     return sizes | {
         "steps": preset.plane_steps, "grid": preset.plane_grid, "K": preset.plane_K, "block": preset.plane_block,
-        "fine": preset.fine, "test_x": tests,
+        "fine": preset.fine, "test_x": tests, "pairs": preset.pairs,
     }  # fmt: skip
 
 
