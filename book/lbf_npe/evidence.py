@@ -202,7 +202,9 @@ photo = {
 spiral = stars = None
 if preset.spiral_steps:
     sizes = {
-        k: v for k, v in tuning.plane_sizes(preset).items() if k not in ("fine", "test_x")
+        k: v
+        for k, v in tuning.plane_sizes(preset).items()
+        if k not in ("fine", "test_x", "pairs")
     }
     spiral = resume.resumable("lbf_npe", rivals.spiral)(
         seeds=plane_seeds[:2],
