@@ -250,8 +250,8 @@ def train_plane(
 def pair_excess(model: Any, world: Any, n: int, fine: int, seed: int) -> float:
     """Mean of log p(z | x) - log q(z; x), nats, over `n` held-out pairs of `world`: KL(p || q) averaged over x.
 
-    A flow or a mixture has an exact density, which no grid can spoil; LBF is normalised on a grid of `fine` nodes an
-    axis.
+    model: a flow or a mixture has an exact density, which no grid can spoil; LBF is normalised on a grid of `fine`
+    nodes an axis.
     """
     on = next(model.parameters()).device
     nodes, log_w = trapezoid_grid(world.low, world.high, fine)
