@@ -15,9 +15,9 @@ from pathlib import Path
 from iclr26lib import resources
 from iclr26lib.chapters import ROOT
 from tools import run
+from tools.suite import ONE_THREAD
 
 SLUG, JOBS, TARGET = "bep", 8, 1.15
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def bare(folder: Path, seed: int) -> None:

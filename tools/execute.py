@@ -38,14 +38,14 @@ def execute(
     place = target.with_name(f".{target.stem}.running.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with _environment(scale, root):
+        with variables(_environment(scale, root)):
             executed = _papermill(source, place, parameters, root / "book" / name.split("/")[0], minutes)
         os.replace(place, target)
     except Exception as error:
         if place.is_file():
             os.replace(place, failed)
         if line := complaint(error, name, minutes):
-            raise NotebookFailed(f"{line}; see {_shown(failed, root)}") from error
+            raise NotebookFailed(f"{line}; see {shown(failed, root)}") from error
         raise
     failed.unlink(missing_ok=True)
     return executed
@@ -98,22 +98,27 @@ def _first(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _shown(path: Path, root: Path) -> str:
+def shown(path: Path, root: Path) -> str:
+    """A path as it is told to a reader: below the repository where it is there."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 @contextlib.contextmanager
-def _environment(scale: str, root: Path) -> Iterator[None]:
-    """Let the kernels started inside see this scale, this repository's library and this folder of runs."""
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    ours = {"ICLR26_SCALE": scale, "ICLR26_RUNS": str(runs_folder(root)), "PYTHONPATH": path}
-    before = {key: os.environ.get(key) for key in ours}
+def variables(ours: dict[str, str]) -> Iterator[None]:
+    """Set environment variables, for this process and what it starts, until the block ends."""
+    before = {name: os.environ.get(name) for name in ours}
     os.environ.update(ours)
     try:
         yield
     finally:
-        for key, value in before.items():
+        for name, value in before.items():
             if value is None:
-                del os.environ[key]
+                del os.environ[name]
             else:
-                os.environ[key] = value
+                os.environ[name] = value
+
+
+def _environment(scale: str, root: Path) -> dict[str, str]:
+    """What lets kernels see this scale, this repository's library and this folder of runs."""
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return {"ICLR26_SCALE": scale, "ICLR26_RUNS": str(runs_folder(root)), "PYTHONPATH": path}

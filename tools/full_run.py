@@ -13,6 +13,7 @@ from pathlib import Path
 from iclr26lib import claims, resources
 from iclr26lib.chapters import ROOT, finished, present
 from tools import promote
+from tools.attend import HERE
 from tools.execute import runs_folder
 from tools.notebooks import replacing
 
@@ -44,8 +45,7 @@ def isolated(slug: str, seconds: float, device: str, root: Path = ROOT) -> str:
     command[-1] += "sys.exit(run.main(sys.argv[2:], Path(sys.argv[1])))"
     command += [str(root), "--chapter", slug, "--scale", SCALE, "--notebook", "evidence", "--device", device]
     command += ["--limit", str(max(seconds / 60, 0.01))]
-    here = Path(__file__).resolve().parents[1]
-    process = subprocess.Popen(command, cwd=here, start_new_session=True)
+    process = subprocess.Popen(command, cwd=HERE, start_new_session=True)
     try:
         return "done" if process.wait(max(seconds, 0)) == 0 else "failed"
     except subprocess.TimeoutExpired:

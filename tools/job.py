@@ -3,7 +3,6 @@
 Whatever goes wrong is said in one line, the exit code is 1, and what was there before is still there.
 """
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -12,32 +11,24 @@ from pathlib import Path
 
 from tools import locks, notebooks, outputs, promote
 from tools import request as requests
-from tools.execute import NotebookFailed, execute, explain
+from tools.execute import NotebookFailed, execute, explain, shown, variables
 from tools.request import Request
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+from tools.suite import ONE_THREAD
 
 
 @contextmanager
 def machine(request: Request, slug: str) -> Iterator[None]:
     """Give the kernels of this process the chapter's threads, one GPU where it needs one, and the folder of runs."""
     needs = request.resources(slug)
-    ours = dict.fromkeys(THREADS, str(needs.threads)) | {"ICLR26_RUNS": request.runs}
+    ours = dict.fromkeys(ONE_THREAD, str(needs.threads)) | {"ICLR26_RUNS": request.runs}
     with ExitStack() as held:
         if request.needs_gpu and needs.gpu:
             number = held.enter_context(locks.card(locks.cards()))
             if number is None:
                 raise ValueError(f"{slug} needs a GPU at {request.scale} scale and this machine has none")
             ours["CUDA_VISIBLE_DEVICES"] = number
-        before = {name: os.environ.get(name) for name in ours}
-        os.environ.update(ours)
-        held.callback(_restore, before)
+        held.enter_context(variables(ours))
         yield
-
-
-def _restore(before: dict[str, str | None]) -> None:
-    for name, value in before.items():
-        os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
 
 
 def notebook(request: Request, slug: str, name: str) -> None:
@@ -66,10 +57,9 @@ def seed(request: Request, slug: str, number: int) -> None:
         if record.is_file():
             return
         began = time.perf_counter()
-        os.environ["ICLR26_RUNS"] = str(own)
         source = notebooks.read_source(root / "book" / slug / "evidence.py")
         parameters, limit = request.of_seed(slug, number), request.cell_minutes(slug)
-        with promote.taking_record(slug, request.scale, record, root):
+        with variables({"ICLR26_RUNS": str(own)}), promote.taking_record(slug, request.scale, record, root):
             execute(source, f"{slug}/evidence", own / "evidence.ipynb", request.scale, parameters, root, limit)
         print(f"{slug}: seed {number} done in {time.perf_counter() - began:.0f} s", flush=True)
 
@@ -86,11 +76,6 @@ def merge(request: Request, slug: str) -> None:
     with locks.alone(lock, f"{slug}: another run at {request.scale} scale is at work; waiting"):
         path = records.save(merged)
     print(f"{slug}: {len(parts)} seeds merged into {shown(path, root)}", flush=True)
-
-
-def shown(path: Path, root: Path) -> str:
-    """A path as it is told to a reader: below the repository where it is there."""
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def main(arguments: list[str] | None = None) -> int:

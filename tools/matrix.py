@@ -19,17 +19,16 @@ import tomllib
 from pathlib import Path
 
 from tools.env import ROOT, Missing
+from tools.suite import NBVAL, OFFLINE, ONE_THREAD, PAIR
 
 PYTHONS = {"floor": "3.11", "ceiling": "3.13"}
 CHECKERS = ("nbval", "papermill", "pytest", "pytest-xdist")
-NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=180", "--nbval-kernel-startup-timeout=120"]
 SHOWN = ("torch", "numpy", "scipy", "matplotlib", "ipywidgets", "ipython", "ipykernel")
 GIGABYTES = 10.0  # torch's build with CUDA, while pip unpacks it
 NAME = re.compile(r"^[A-Za-z0-9._-]+")
 LOWER = re.compile(r">=\s*([0-9][0-9.]*)")
 CLOSING = re.compile(r"\d+ (?:passed|failed|error).* in [\d.]+s")
-QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "ICLR26_SCALE": "smoke"}
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+QUIET = {**OFFLINE, "ICLR26_SCALE": "smoke"}
 
 
 def name_of(requirement: str) -> str:
@@ -151,7 +150,7 @@ def notebooks(chapters: list[str], root: Path = ROOT) -> list[str]:
 
 def run(python: Path, kind: str, folders: list[str], root: Path = ROOT) -> tuple[int, str]:
     """Run notebooks at smoke scale, two kernels at a time with one thread each; return exit code and closing line."""
-    pytest = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *folders, *NBVAL, "-n", "2", "--dist", "loadscope"]
+    pytest = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *folders, *NBVAL, *PAIR]
     runs, path = (
         root / "runs" / "matrix" / kind,
         os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")])),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iclr26lib import digest, resources
 from iclr26lib.chapters import ROOT
-from tools.execute import runs_folder
+from tools.execute import runs_folder, variables
 from tools.notebooks import replacing
 
 TIMES = ("cost", "date")
@@ -43,17 +43,15 @@ def taking_record(slug: str, scale: str, target: Path, root: Path = ROOT) -> Ite
     """
     code, aside = digest.chapter_digest(slug, root), target.with_name(f".{target.stem}.aside")
     shutil.rmtree(aside, ignore_errors=True)
-    before = os.environ.get("ICLR26_RECORDS")
-    os.environ["ICLR26_RECORDS"] = str(aside)
     try:
-        yield
+        with variables({"ICLR26_RECORDS": str(aside)}):
+            yield
         if digest.chapter_digest(slug, root) != code:
             raise ValueError(f"the code of {slug} changed while it ran; run it again, nothing was changed")
         made = of_this_code(aside / scale / f"{slug}.json", slug, scale, root)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(made, target)
     finally:
-        os.environ.pop("ICLR26_RECORDS") if before is None else os.environ.update(ICLR26_RECORDS=before)
         shutil.rmtree(aside, ignore_errors=True)
 
 
