@@ -111,6 +111,11 @@ def test_a_task_for_the_command_line_takes_a_registered_model():
     (log,) = inspect_eval(task, model="iclr26/always-a", display="none", log_dir="logs")
     records = engine.records_of(log, items(), "always-a")
     assert [r.score for r in records] == [1, 1, 0, 0, 0, 0, 1, 1]
+    brought = engine.as_task(items(), evalkit.exact, model=Scripted(), seed=5)
+    (log,) = inspect_eval(brought, model="none", display="none", log_dir="logs")
+    assert log.eval.model == "iclr26/org/scripted(1.5, 0)"
+    expected = evalkit.run(items(), Scripted(), seed=5, grader=evalkit.exact)
+    assert engine.records_of(log, items(), Scripted.name) == expected
     with pytest.raises(ValueError, match=r"unknown model 'nobody'; known: .*always-a"):
         engine.AdapterAPI("nobody")
     with pytest.raises(ValueError, match="a model needs a name"):

@@ -118,7 +118,7 @@ style.Table(
 )
 
 # %% [markdown]
-# *Reference-echo* repeats the reference and marks the upper end.
+# *Reference echo* repeats the reference and marks the upper end. `majority` gives the commonest answer of each format.
 #
 # ## The runs
 
@@ -169,25 +169,25 @@ if preset.real_gold:
 #
 # ### Do the intervals hold what they promise?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Coverage of 95 % intervals for a model whose true accuracy is known; one dot a seed of hundreds of replications. Left, items of one law share some of their difficulty; right, they share nothing. The band is what claims E1a and E1c allow.", "name": "earthse-coverage"}, "image": {"alt": "TO WRITE"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Coverage of 95 % intervals for a model whose true accuracy is known; one dot a seed of hundreds of replications. Left, items of one law share some of their difficulty; right, they share nothing. The band is what claims E1a and E1c allow.", "name": "earthse-coverage"}, "image": {"alt": "Two panels with three rows of dots. With families, the dots of the Wilson interval and of the bootstrap of items lie near 0.7, far left of the line at 0.95; those of the bootstrap of families lie around it. Without families all three rows lie around the line."}}
 plots.coverage(coverage)
 
 # %% [markdown]
 # ### Does a screened set measure difficulty?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Items that most of a panel of three models answers are dropped. Accuracy before and after, of the panel, whose own answers did the screening, and of three fresh models as good; one line a seed.", "name": "earthse-screening"}, "image": {"alt": "TO WRITE"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Items that most of a panel of three models answers are dropped. Accuracy before and after, of the panel, whose own answers did the screening, and of three fresh models as good; one line a seed.", "name": "earthse-screening"}, "image": {"alt": "Lines from all items to kept items. Both kinds of models start together above 0.9; the lines of the panel fall steeply to about 0.6, those of fresh models only a little."}}
 plots.screening(screened)
 
 # %% [markdown]
 # ### What does the grader grade?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The same answers under both graders, beside the chance of a right answer; means over eight scripted models, dots are seeds. Answers to fill-in-the-blank are mostly right in other words than the reference's.", "name": "earthse-graders"}, "image": {"alt": "TO WRITE"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The same answers under both graders, beside the chance of a right answer; means over eight scripted models, dots are seeds. Answers to fill-in-the-blank are mostly right in other words than the reference's.", "name": "earthse-graders"}, "image": {"alt": "Three groups of bars. For multiple choice and true or false the published grader stands slightly below truth and tolerant grader, which agree. For fill in the blank it stands at about a fifth of the truth, while the tolerant one agrees with it."}}
 plots.graders(graded)
 
 # %% [markdown]
 # ### What does SES reward?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Retention against diversity of eight scripted writers, means over seeds and dialogues. Grey curves join equal products r d. Crosses are writers that leave the topic.", "name": "earthse-writers"}, "image": {"alt": "TO WRITE"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Retention against diversity of eight scripted writers, means over seeds and dialogues. Grey curves join equal products r d. Crosses are writers that leave the topic.", "name": "earthse-writers"}, "image": {"alt": "Retention against diversity on a logarithmic axis. Six writers on topic lie at the left with diversities near one, the two deep ones highest. The two off topic lie at the right end at diversity ten, with low retention, the good one beyond the curve of SES 1."}}
 plots.writers(dialogues["last"])
 
 # %% tags=["hide-input"]
@@ -218,7 +218,7 @@ style.Table(
 # %% [markdown]
 # ### Do hints teach or tell?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fill in the blank after k steps of the stored reasoning: as it is, with the answer masked, and written by the solver itself; one line a seed.", "name": "earthse-hints"}, "image": {"alt": "TO WRITE"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fill in the blank after k steps of the stored reasoning: as it is, with the answer masked, and written by the solver itself; one line a seed.", "name": "earthse-hints"}, "image": {"alt": "Score against the number of steps shown. With the steps as stored it climbs to 1 at three steps; with the answer masked it levels off below one half; written by the solver it stays flat near its start."}}
 plots.hints(hinted)
 
 # %% [markdown]
@@ -435,12 +435,16 @@ style.Table(
 # half and half. With nothing shared E1b would not hold, as E1c shows; with more shared it would be stronger.
 
 # %% tags=["hide-input"]
-published = {"multiple choice": (89.53, 54.40), "true or false": (81.20, 59.38)}
+PUBLISHED = (
+    ("multiple choice, Iron", 89.53, 818),
+    ("multiple choice, Silver", 54.40, 250),
+    ("true or false, Iron", 81.20, 546),
+    ("true or false, Silver", 59.38, 250),
+)
 rows = []
-for fmt, (iron, silver) in published.items():
-    for tier, value, n in (("Iron", iron, 4133 // 4), ("Silver", silver, 250)):
-        low, high = wilson(value / 100, n)
-        rows.append((f"{fmt}, {tier}", f"{value:.1f} %", n, f"{100 * (high - low) / 2:.1f} points"))
+for name, value, n in PUBLISHED:
+    low, high = wilson(value / 100, n)
+    rows.append((name, f"{value:.1f} %", n, f"{100 * (high - low) / 2:.1f} points"))
 style.Table(
     ["mean of eleven models (public notes) [paper]", "score", "items", "half width for one model"],
     rows,

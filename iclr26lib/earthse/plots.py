@@ -30,7 +30,7 @@ def coverage(found: Mapping[str, Any]) -> Figure:
         ax.axvline(0.95, color=style.BLACK, lw=0.9)
         ax.axvspan(0.925, 0.975, color=style.GREY, alpha=0.15, lw=0)
         ax.set_yticks(range(len(METHODS)), list(METHODS.values())[::-1])
-        ax.set(title=title, xlabel="share of 95 % intervals with the truth inside", ylim=(-0.6, len(METHODS) - 0.4))
+        ax.set(title=title, xlabel="coverage of 95 % intervals", ylim=(-0.6, len(METHODS) - 0.4))
         ax.grid(axis="y", visible=False)
     return style.finished(fig)
 
@@ -78,19 +78,24 @@ def writers(found: Mapping[str, Any]) -> Figure:
 
     found: of `dialogue_runs.dialogue_runs`.
     """
-    fig, ax = plt.subplots(figsize=(7.2, 3.8))
+    fig, ax = plt.subplots(figsize=(7.2, 3.6))
     r, d = (np.array(found[key]).mean(0) for key in ("r", "d"))
-    axis = np.linspace(1, 10.6, 200)
-    for level in (0.5, 1, 2, 3, 4):
+    axis = np.geomspace(0.9, 11, 200)
+    for level in (0.1, 0.3, 1, 3):
         ax.plot(axis, level / axis, color=style.GREY, lw=0.7)
-        ax.annotate(f"{level:g}", (10.65, level / 10.6), fontsize=8, color=style.GREY, va="center")
+        ax.annotate(
+            f"SES {level:g}", (11.2, level / 11), fontsize=8, color=style.GREY, va="center", annotation_clip=False
+        )
+    marks = "oDsv^<XP"
     for i, name in enumerate(found["models"]):
-        off = "off topic" in name
-        ax.scatter(d[i], r[i], marker="X" if off else "o", s=46, color=style.VERMILION if off else style.BLUE, zorder=3)
-        left = d[i] > 6
-        ax.annotate(name, (d[i], r[i]), xytext=(-7 if left else 7, 5), textcoords="offset points", fontsize=8,
-                    ha="right" if left else "left")  # fmt: skip
-    ax.set(xlabel="diversity d", ylabel="retention r", xlim=(0.7, 11.2), ylim=(-0.02, max(0.62, r.max() + 0.08)))
+        color = style.VERMILION if "off topic" in name else style.BLUE
+        ax.scatter(d[i], r[i], marker=marks[i % len(marks)], s=48, color=color, alpha=0.8, lw=0, label=name, zorder=3)
+    ax.set(
+        xlabel="diversity d", ylabel="retention r", xscale="log", xlim=(0.9, 11), ylim=(-0.02, max(0.6, r.max() + 0.05))
+    )
+    ax.set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+    ax.minorticks_off()
+    ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1))
     return style.finished(fig)
 
 

@@ -26,7 +26,7 @@ from .exploration import score_dialogues
 from .gold import make_gold
 from .graders import grade
 from .items import make_items
-from .judge import ORDERS, ModelJudge, dialogue_of, semantic_similarity, win_rate
+from .judge import ORDERS, TURNS, ModelJudge, dialogue_of, semantic_similarity, win_rate
 from .prompts import prompt
 from .scored import Report
 from .tasks import SAFE_TASKS
@@ -46,7 +46,7 @@ class Kept:
         self.model, self.name, self.answers = model, model.name, caches.AnswerCache(folder, f"judge {model.name}")
 
     def generate(self, messages: list, *, temperature: float = 0.0, max_tokens: int = 256, seed: int = 0) -> str:
-        """The answer to `messages` at these settings, kept or new. Raises what the model raises."""
+        """The answer to `messages` at temperature, of max_tokens, by seed: kept or new. Raises what the model raises."""
         asked = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
         key = caches.call_key(self.name, messages, **asked)
         if (known := self.answers.get(key)) is None:
@@ -83,8 +83,10 @@ def evaluate(
     Raises ValueError for bad arguments and unconfirmed calls, OfflineError where the paper's data cannot be fetched,
     and AdapterError where no call succeeds.
     """
-    items = _items(tier, n, seed)
-    judge = _judge(judge, cache)
+    for name, value, known in (("order", order, ORDERS), ("turns", turns, TURNS)):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    items, judge = _items(tier, n, seed), _judge(judge, cache)
     dialogues = items[0].fmt == "dialogue"
     if dialogues and judge is None:
         raise ValueError("dialogues need a judge")

@@ -234,13 +234,16 @@ def as_task(
     n_samples: int = 1,
     seed: int = 0,
     name: str = "evalkit",
+    model: ModelAdapter | None = None,
 ) -> Task:
     """A task of inspect_ai, for `inspect eval FILE.py --model PROVIDER/MODEL`: any provider, or a registered adapter.
 
-    items, grader, solver, n_samples, seed: as in `evalkit.run`. name: of the task in logs. Raises ValueError as
-    `unique`.
+    items, grader, solver, n_samples, seed: as in `evalkit.run`. name: of the task in logs. model: an adapter that
+    the task brings along, for `inspect eval FILE.py --model none`. Raises ValueError as `unique`.
     """
-    return _task(unique(items), Session(None, seed), solver or ask(), n_samples, grader, [], 10, name)
+    task = _task(unique(items), Session(model, seed), solver or ask(), n_samples, grader, [], 10, name)
+    task.model = None if model is None else _model(model)
+    return task
 
 
 def _task(items: list, session: Session, solve: Solver, n: int, grader: Any, raised: list, workers: int, name: str):
