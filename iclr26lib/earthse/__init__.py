@@ -15,7 +15,7 @@ from .official import OfflineError, load_official
 from .prompts import hints, prompt
 from .screening import screen
 from .scripted import Scripted
-from .ses import diversity, retention, ses
+from .ses import diversity, retention
 
 __all__ = [
     "LAWS",
@@ -32,6 +32,5 @@ __all__ = [
     "retention",
     "screen",
     "semantic_similarity",
-    "ses",
     "win_rate",
 ]

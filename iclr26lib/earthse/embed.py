@@ -76,7 +76,9 @@ def minilm_embedder(folder: str | Path | None = None) -> Embedder:
     if importlib.util.find_spec("sentence_transformers") is None:
         raise DataError(HOW)
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     model = SentenceTransformer(str(where), device="cpu")
 
     def embed(texts: Sequence[str]) -> np.ndarray:

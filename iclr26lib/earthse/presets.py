@@ -25,7 +25,7 @@ class Preset:
     real_tokens: int = _(24, "tokens of such an answer, at most")
     real_gold: int = _(0, "dialogues that the real model writes, three samples each")
     live_cosines: tuple[float, ...] = _((0.5, 0.7, 0.75, 0.85, 0.95, 1.0), "cosines on the slider of the idea notebook")
-    live_thresholds: int = _(12, "thresholds on the slider of the idea notebook")
+    live_thresholds: int = _(11, "thresholds on the slider of the idea notebook")
 
     def __post_init__(self) -> None:
         """Raise ValueError, before anything runs, for sizes on which nothing could be judged."""

@@ -46,7 +46,7 @@ class Kept:
         self.model, self.name, self.answers = model, model.name, caches.AnswerCache(folder, f"judge {model.name}")
 
     def generate(self, messages: list, *, temperature: float = 0.0, max_tokens: int = 256, seed: int = 0) -> str:
-        """The answer to `messages` at temperature, of max_tokens, by seed: kept or new. Raises what the model raises."""
+        """The answer, kept or new, to `messages` at temperature, max_tokens, seed. Raises what the model raises."""
         asked = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
         key = caches.call_key(self.name, messages, **asked)
         if (known := self.answers.get(key)) is None:

@@ -22,7 +22,8 @@ register("scripted", lambda: Scripted(1.0, noise_format=0.5, name="scripted"))
 def earthse_items(n: int = 240, seed: int = 0, mode: str = "tolerant", max_tokens: int = 1024) -> Task:
     """`n` items of `seed`, graded.
 
-    mode: "tolerant" or "published", which has no grade for free answers and asks none. max_tokens: of an answer. Raises ValueError as `make_items` and `grader`.
+    mode: "tolerant" or "published", which has no grade for free answers and asks none. max_tokens: of an answer. Raises
+    ValueError as `make_items` and `grader`.
     """
     graded = grader(mode)
     mix = {fmt: weight for fmt, weight in EVEN_MIX.items() if mode == "tolerant" or fmt != "fr"}
