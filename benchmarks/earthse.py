@@ -14,13 +14,11 @@ One thread; two quiet cores take less than two minutes. `python -m benchmarks.ea
 """
 
 import argparse
-import importlib.util
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from inspect_ai import Task
 from inspect_ai import eval as inspect_eval
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -29,10 +27,9 @@ from inspect_ai.scorer import match
 from inspect_ai.solver import generate
 
 from iclr26lib import earthse, evalkit
-from iclr26lib.earthse.graders import MODES, grader
+from iclr26lib.earthse.graders import grader
 from iclr26lib.earthse.tasks import SAFE_TASKS
-from iclr26lib.evalkit.engine import to_chat
-from iclr26lib.style import Table
+from iclr26lib.evalkit.chat import to_chat
 
 CLOSED = {"mc": 1.0, "tf": 1.0, "fib": 1.0}
 INSTANT = evalkit.FunctionModel("instant", lambda messages, temperature, max_tokens, seed: "A")

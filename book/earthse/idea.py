@@ -96,8 +96,8 @@ print("scale:", scales.name(scale), " (no model runs on a device here)")
 #
 # On the right is a scripted model that knows equally much in every format; only guessing lifts MC and TF. It rarely
 # writes a quantity exactly as the key has it, though: `8.485e+00 mg/s`, or a sentence. Graded as the paper grades, by
-# equality of strings, it shows the same fall. Graded for what it means, it doesn't. The number measured two things,
-# knowledge and form, and printed one.
+# equality of strings, it shows a like fall. Graded for what it means, it doesn't. (How often it does so, in four fifths
+# of its answers, is our choice.) One number, and two things in it: knowledge and form.
 
 # %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "Left: mean accuracy of eleven models by format [paper]. Right: one scripted model on our items; what it knows (with guessing), and what two graders make of the same answers.", "name": "earthse-problem"}, "image": {"alt": "Left, three grey bars: MC and TF are high, FIB is very low. Right, for each format a hatched bar of what the model knows, an orange bar of exact match and a blue bar of a tolerant grader. In MC and TF the three are close; in FIB the orange bar is far below the other two, which agree."}}
 closed = {"mc": 1, "tf": 1, "fib": 1}
@@ -135,6 +135,7 @@ figures.problem({fmt: marks(student, fmt) for fmt in closed})
 # | $\rho$ | mean cosine of the pairs of $v_j$ | -1 to 1 |
 # | $d$ | diversity | 1 to 10 |
 # | $\theta,\ b,\ c$ | skill of a model, difficulty of an item (logits), chance of a lucky guess | |
+# | $a,\ \sigma$ | slope, 1 here; the logistic function | |
 #
 # ### 1. Three tiers
 #
@@ -212,7 +213,7 @@ style.source(published)
 
 # %% [markdown]
 # Beside it we put a tolerant one. It accepts a letter in a sentence, a word in any case, and a quantity within 1 % in any
-# unit. What it must never do is take two answers for one. For quantities:
+# unit. An answer that names two is wrong. For quantities:
 
 # %% tags=["remove-input"]
 style.source(same_quantity)
@@ -291,10 +292,11 @@ for quality in (0.0, 1.0):
         print(f"q = {quality:g}, {order:8} {float(favoured(quality, 1.0, order)):.4f}")
 
 # %% [markdown]
-# Asked in both orders, the judge gives a tie its half again. A true advantage is still shrunk: a swap cures the
-# direction, not the noise. The paper also prints a *semantic similarity*, the cosine of the embeddings of reference and
+# Asked in both orders, the judge gives a tie its half again. A true advantage is still shrunk: a swap takes
+# the lean away and leaves the lead shrunk. The paper also prints a *semantic similarity*, the cosine of the embeddings of reference and
 # answer. Over its eleven models the two scores of the same answers correlate at 0.28, and at 0.00 without the weakest
-# ([paper], our computation). They cannot both measure quality.
+# ([paper], our computation). Eleven models leave wide intervals, but little
+# speaks for one thing measured twice.
 #
 # ### 6. Dialogues: retention, diversity, SES
 #
@@ -354,7 +356,7 @@ print(
 print(f"r of a random judge: {random_judge_retention(3):g}")
 
 # %% [markdown]
-# The best of the paper's eleven models has $r=0.51$ and their mean is 0.23 [paper]. So a judge without any judgement
+# Gemini-2.5-Flash has $r=0.51$ and the mean of eleven models is 0.23 [paper]. So a judge without any judgement
 # would put nearly all of them higher: a low $r$ needs a judge that prefers the reference.
 #
 # **Incoherence pays.** Texts about nothing in common score the full 10. Below, our scripted writers give one text three
@@ -395,8 +397,8 @@ style.Table(
 # %% [markdown]
 # **The judge sees half.** In the published retention prompt a dialogue is a Python dict with the keys `user` and
 # `assistant` written twice. The second pair overwrites the first, so only the last turn is judged, and the review that
-# it builds on is gone. The library offers `turns="last"`, as published, and `turns="all"`, as the paper's text
-# means it:
+# it builds on is gone. The library offers `turns="last"`, as published, and `turns="all"`, as seems
+# intended (our reading):
 
 # %% tags=["nbval-check-output"]
 reference = dialogue_of(topics[0].meta)
@@ -418,7 +420,8 @@ style.source(seen)
 style.source(screen)
 
 # %% [markdown]
-# If the panel is then scored on what is left, its errors decide twice. For $n$ screeners that are right with chance $p$
+# We keep what goes to the expert. If the panel is then scored on what is left, its chance errors count twice: they keep the
+# item, and then mark it wrong. For $n$ screeners that are right with chance $p$
 # on an item, independently, with $t$ the largest number that may be right on an item that stays, and $F_n$ the
 # binomial distribution function,
 #
@@ -433,8 +436,9 @@ for p in (0.9, 0.5):
     print(f"p = {p}: panel {found['same']:.6f}, fresh models {found['fresh']:.1f}")
 
 # %% [markdown]
-# Among other causes: Silver's papers are other papers, and models from outside of the panel fall too [paper]. The
-# formula says that this effect exists, not that it is the whole.
+# Silver has other causes to be lower: its papers are other papers, and the mean over eleven models falls by 35 points in
+# MC [paper], more than a panel of a few could bring about alone (our inference). The formula says that this effect exists,
+# not that it is the whole.
 #
 # ### 8. An interval that knows families
 #
@@ -444,7 +448,7 @@ for p in (0.9, 0.5):
 # %% tags=["remove-input"]
 style.source(bootstrap_means)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "95 % intervals of one scripted model's accuracy on fresh sets of items, sorted. Dotted: its true accuracy. Bold: intervals that miss it.", "name": "earthse-families"}, "image": {"alt": "Two stacks of horizontal intervals around a dotted line. Left, drawn one by one, the intervals are short and many at both ends of the stack miss the line. Right, drawn by families, they are about twice as long and few miss it."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "95 % intervals of one scripted model's accuracy on fresh sets of items, sorted. Dotted: its true accuracy. Bold: intervals that miss it.", "name": "earthse-families"}, "image": {"alt": "Two stacks of horizontal intervals around a dotted line. Left, drawn one by one, the intervals are short and many at both ends of the stack miss the line. Right, drawn by families, they are about twice as long and fewer miss it."}}
 spread = 0.7
 scores = family_scores(
     min(40, preset.reps), preset.laws, preset.per_law, 0.5, spread, spread, 0.25, seed
@@ -458,7 +462,8 @@ figures.families(
 # %% [markdown]
 # How often they miss in the long run is measured in the [evidence](evidence). One more number to keep in mind: on 250
 # items, as Silver has of each format, a score of 54.40 % [paper] has a standard error of 3.15 points *if* the items are
-# independent: some 6 points to either side. Models that are 5 points apart may be equal.
+# independent: some 6 points to either side for one
+# model, and more for the difference of two.
 #
 # ### 9. Hints
 #
@@ -474,7 +479,8 @@ hinted = item_runs.hint_item_runs([seed], min(150, preset.hinted))
 figures.hints({kind: rows[0] for kind, rows in hinted.items()})
 
 # %% [markdown]
-# The last step of a chain is the answer. Hide it, and what remains of the gain is help; the rest was a leak.
+# The last step of a chain is the answer, and some chains give it earlier. Hide it, and what remains of the gain is help; the
+# rest was a leak. (The chain that the solver writes itself gives it nothing, by construction.)
 #
 # ## Move it
 #
@@ -541,7 +547,7 @@ tidy = report.evaluate(Scripted(0.5, 2, noise_format=0.1, name="tidy"), n=240, s
 able.compare(tidy)
 
 # %% [markdown]
-# The two graders name different winners of the same answers. The intervals say whether chance could: do they hold 0?
+# The two graders may name different winners of the same answers. Do the intervals hold 0?
 # Where the graders part, and what the able model said there:
 
 # %%
@@ -551,8 +557,9 @@ able.disagreement()
 able.table()
 
 # %% [markdown]
-# "Strict" has no score for free answers until you pass a `judge`. Intervals draw whole families of items; groups of few
-# families have wide ones, and they deserve them. For an endpoint that speaks the chat completions protocol, local or
+# "Strict" is the published grader; it has no score for free answers until you pass a `judge`, and then give `order="swap"`.
+# Intervals draw whole families of items, so groups of few families have wide ones. The paper's own records do not say which
+# of them belong together: there each is a family of its own, and intervals are too short. For an endpoint that speaks the chat completions protocol, local or
 # hosted:
 #
 # ```python

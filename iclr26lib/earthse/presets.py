@@ -24,7 +24,7 @@ class Preset:
     real_answers: int = _(8, "further questions for which the real model writes an answer")
     real_tokens: int = _(24, "tokens of such an answer, at most")
     real_gold: int = _(0, "dialogues that the real model writes, three samples each")
-    live_cosines: tuple[float, ...] = _((0.5, 0.7, 0.75, 0.85, 0.95, 1.0), "cosines on the slider of the idea notebook")
+    live_cosines: tuple[float, ...] = _((0.7, 0.75, 0.8, 0.85, 0.95, 1.0), "cosines on the slider of the idea notebook")
     live_thresholds: int = _(11, "thresholds on the slider of the idea notebook")
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class Preset:
 PRESETS = {
     "smoke": Preset(
         seeds=1, reps=20, laws=8, per_law=8, items=48, hinted=24, gold=8, draws=200, embedder="hash", real_items=0,
-        real_answers=0, live_cosines=(0.5, 0.85), live_thresholds=3,
+        real_answers=0, live_cosines=(0.7, 0.85), live_thresholds=3,
     ),
     "book": Preset(),
     "full": Preset(

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,6 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, EvalSample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
-    ContentImage,
-    ContentText,
     GenerateConfig,
     Model,
     ModelAPI,
@@ -41,11 +38,11 @@ from inspect_ai.solver import Generate, TaskState, solver
 
 from .adapters import Message, ModelAdapter
 from .caller import Caller, CallFailed, Session
+from .chat import to_chat, to_message
 from .graders import Grader, grade_one
 from .items import Item, Record, unique
 from .solvers import Solver, ask
 
-CHAT = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 FACTORIES: dict[str, Callable[[], ModelAdapter]] = {}
 _ASKED: ContextVar[Item | None] = ContextVar("asked", default=None)
 
@@ -111,34 +108,6 @@ def _settings(config: GenerateConfig) -> dict[str, Any]:
     }
 
 
-def to_chat(message: Message) -> ChatMessage:
-    """A `message` of evalkit as one of inspect_ai. Raises ValueError for a part that is neither text nor image."""
-    if isinstance(message["content"], str):
-        return CHAT[message["role"]](content=message["content"])
-    parts: list[Any] = []
-    for part in message["content"]:
-        if part.get("type") not in ("text", "image_url"):
-            raise ValueError(f"a part of a message must be text or image_url, got {part.get('type')!r}")
-        is_text = part["type"] == "text"
-        parts.append(ContentText(text=part["text"]) if is_text else ContentImage(image=part["image_url"]["url"]))
-    return CHAT[message["role"]](content=parts)
-
-
-def to_message(message: ChatMessage) -> Message:
-    """A `message` of inspect_ai as one of evalkit. Raises ValueError for a part that is neither text nor image."""
-    if isinstance(message.content, str):
-        return {"role": message.role, "content": message.content}
-    parts: list[dict[str, Any]] = []
-    for part in message.content:
-        if part.type == "text":
-            parts.append({"type": "text", "text": part.text})
-        elif part.type == "image":
-            parts.append({"type": "image_url", "image_url": {"url": part.image}})
-        else:
-            raise ValueError(f"a part of a message must be text or image, got {part.type!r}")
-    return {"role": message.role, "content": parts}
-
-
 class _Bridge:
     """The model of a running sample as an adapter, called from the worker thread in which a solver runs."""
 
@@ -163,11 +132,23 @@ class _Bridge:
         return None if adapter is None else adapter.choice_logprobs(messages, choices, **extra)
 
 
-def item_solver(items: dict[str, Item], session: Session, solve: Solver, raised: list[BaseException], workers: int):
+@dataclasses.dataclass
+class Kept:
+    """What a run leaves in memory, so that nobody need read its log.
+
+    records: by (item id, epoch). raised: what mistaken solvers and graders raised.
+    """
+
+    records: dict[tuple[str, int], Record] = dataclasses.field(default_factory=dict)
+    raised: list[BaseException] = dataclasses.field(default_factory=list)
+
+
+def item_solver(items: dict[str, Item], session: Session, solve: Solver, kept: Kept, workers: int):
     """The inspect_ai solver that runs `solve`, a solver of evalkit, in a thread and keeps its output in the sample.
 
-    items: by id. session: seed, cache, budget; its model is the adapter or None. raised: gets what a mistaken solver
-    raises. workers: threads at most. All of this stays out of the log, which would copy it into every sample.
+    items: by id. session: seed, cache, budget; its model is the adapter or None. kept: gets the records and what a
+    mistaken solver raises. workers: threads at most. All of this stays out of the log, which would copy it into every
+    sample.
     """
     limits: list[anyio.CapacityLimiter] = []
 
@@ -176,14 +157,17 @@ def item_solver(items: dict[str, Item], session: Session, solve: Solver, raised:
         model = get_model()
         bridge = _Bridge(model, session.model.name if session.model else str(model), state)
         caller = Caller(session, items[str(state.sample_id)], state.epoch - 1, bridge)
+        record = partial(Record, caller.item.id, bridge.name, sample=caller.sample)
         try:
             output = await anyio.to_thread.run_sync(solve, caller.item, caller, limiter=limits[0])
+            kept.records[_place(state)] = record(output)
             state.metadata["output"] = output
             state.output = ModelOutput.from_content(bridge.name, _shown(output))
         except CallFailed as error:
+            kept.records[_place(state)] = record("", error=str(error))
             state.metadata["error"] = str(error)
         except Exception as error:
-            raised.append(error)
+            kept.raised.append(error)
             raise
         return state
 
@@ -194,14 +178,18 @@ def item_solver(items: dict[str, Item], session: Session, solve: Solver, raised:
     return evalkit()
 
 
+def _place(state: TaskState) -> tuple[str, int]:
+    return str(state.sample_id), state.epoch
+
+
 def _shown(output: str | list[str]) -> str:
     return output if isinstance(output, str) else "\n\n".join(output)
 
 
-def item_scorer(items: dict[str, Item], grader: Grader | None, raised: list[BaseException]):
+def item_scorer(items: dict[str, Item], grader: Grader | None, kept: Kept):
     """The inspect_ai scorer that grades the kept output with `grader`; a failed call is no score.
 
-    items: by id. raised: gets what a mistaken grader raises.
+    items: by id. kept: gets the scores and what a mistaken grader raises.
     """
 
     async def score(state: TaskState, target: Target) -> Score | None:
@@ -209,8 +197,9 @@ def item_scorer(items: dict[str, Item], grader: Grader | None, raised: list[Base
             return None
         try:
             value, parsed = grade_one(items[str(state.sample_id)], state.metadata["output"], grader)
+            kept.records[_place(state)] = dataclasses.replace(kept.records[_place(state)], score=value, parsed=parsed)
         except Exception as error:
-            raised.append(error)
+            kept.raised.append(error)
             raise
         return Score(value=value, answer=_shown(state.metadata["output"]), metadata={"parsed": parsed})
 
@@ -222,8 +211,12 @@ def item_scorer(items: dict[str, Item], grader: Grader | None, raised: list[Base
 
 
 def sample_of(item: Item) -> Sample:
-    """The `item` as a sample of inspect_ai; family, fmt, task, sphere and meta stand in its metadata."""
-    told = {name: getattr(item, name) for name in ("family", "fmt", "task", "sphere", "meta")}
+    """The `item` as a sample of inspect_ai; family, fmt, task, sphere and meta stand in its metadata.
+
+    meta is one JSON text there: inspect_ai copies and compares metadata at every step, part by part.
+    """
+    told = {name: getattr(item, name) for name in ("family", "fmt", "task", "sphere")}
+    told["meta"] = json.dumps(item.meta, ensure_ascii=False)
     return Sample(id=item.id, input=item.question, target=item.answer, metadata=told)
 
 
@@ -241,17 +234,17 @@ def as_task(
     items, grader, solver, n_samples, seed: as in `evalkit.run`. name: of the task in logs. model: an adapter that
     the task brings along, for `inspect eval FILE.py --model none`. Raises ValueError as `unique`.
     """
-    task = _task(unique(items), Session(model, seed), solver or ask(), n_samples, grader, [], 10, name)
+    task = _task(unique(items), Session(model, seed), solver or ask(), n_samples, grader, Kept(), 10, name)
     task.model = None if model is None else _model(model)
     return task
 
 
-def _task(items: list, session: Session, solve: Solver, n: int, grader: Any, raised: list, workers: int, name: str):
+def _task(items: list, session: Session, solve: Solver, n: int, grader: Any, kept: Kept, workers: int, name: str):
     known = {item.id: item for item in items}
     return Task(
         dataset=MemoryDataset([sample_of(item) for item in items], name=name),
-        solver=item_solver(known, session, solve, raised, workers),
-        scorer=item_scorer(known, grader, raised) if grader is not None else None,
+        solver=item_solver(known, session, solve, kept, workers),
+        scorer=item_scorer(known, grader, kept) if grader is not None else None,
         epochs=Epochs(n, "mean"),
         name=name,
         fail_on_error=True,
@@ -272,17 +265,18 @@ def run_inspect(
     n_samples, solver, log_dir, grader, progress: as in `evalkit.run`; log_dir None keeps no log. Raises what a mistaken
     solver or grader raises, BudgetExceeded at the session's limit.
     """
-    model, raised = _model(session.model), []
+    model, kept = _model(session.model), Kept()
     workers = model.api.max_connections()
-    task = _task(items, session, solver, n_samples, grader, raised, workers, "evalkit")
+    task = _task(items, session, solver, n_samples, grader, kept, workers, "evalkit")
     with ExitStack() as stack:
         folder = str(log_dir) if log_dir is not None else stack.enter_context(tempfile.TemporaryDirectory())
         display = "plain" if progress else "none"
         settings = {"max_samples": workers, "score_display": False, "log_realtime": False}
-        log = _aside(lambda: inspect_eval(task, model=model, log_dir=folder, display=display, **settings))
-        if raised:
-            raise raised[0]
-        return records_of(log[0], items, session.model.name)
+        (log,) = _aside(lambda: inspect_eval(task, model=model, log_dir=folder, display=display, **settings))
+    if kept.raised:
+        raise kept.raised[0]
+    _check_finished(log)
+    return [kept.records[item.id, epoch] for item in items for epoch in range(1, n_samples + 1)]
 
 
 def _aside(call: Callable[[], Any]) -> Any:
@@ -310,11 +304,15 @@ def records_of(log: EvalLog, items: list[Item], model: str) -> list[Record]:
 
     model: the name to put in the records. Raises RuntimeError for a log of a run that did not finish.
     """
-    if log.status != "success" or log.samples is None:
-        raise RuntimeError(f"the inspect_ai run ended with {log.status}: {log.error.message if log.error else ''}")
+    _check_finished(log)
     order = {item.id: place for place, item in enumerate(items)}
     samples = sorted(log.samples, key=lambda s: (order[str(s.id)], s.epoch))
     return [_record(sample, model) for sample in samples]
+
+
+def _check_finished(log: EvalLog) -> None:
+    if log.status != "success" or log.samples is None:
+        raise RuntimeError(f"the inspect_ai run ended with {log.status}: {log.error.message if log.error else ''}")
 
 
 def _record(sample: EvalSample, model: str) -> Record:
