@@ -13,7 +13,7 @@ from tests.flow_models import MEAN, SPREAD, Broken, Exact, rng, small_mlp
 # schedule
 
 
-@pytest.mark.equation("dgpo", "shift")
+@pytest.mark.equation("flows", "shift")
 def test_grid_of_ten_steps_shifted_by_three():
     expected = [1, 0.964286, 0.923077, 0.875, 0.818182, 0.75, 0.666667, 0.5625, 0.428571, 0.25, 0]
     grid = flows.shifted_grid(10, 3)
@@ -23,7 +23,7 @@ def test_grid_of_ten_steps_shifted_by_three():
     assert flows.shift_time(0.3, 3.0) == pytest.approx(0.5625, abs=1e-12)
 
 
-@pytest.mark.equation("dgpo", "shift")
+@pytest.mark.equation("flows", "shift")
 def test_shifting_multiplies_the_odds_of_noise_to_data():
     t = torch.linspace(0.05, 0.95, 7, dtype=torch.float64)
     for shift in (0.5, 1.0, 3.0):
@@ -32,7 +32,7 @@ def test_shifting_multiplies_the_odds_of_noise_to_data():
     assert torch.allclose(flows.shift_time(flows.shift_time(t, 3.0), 1 / 3), t)
 
 
-@pytest.mark.equation("dgpo", "interpolation")
+@pytest.mark.equation("flows", "interpolation")
 def test_path_runs_from_data_to_noise_with_constant_velocity():
     x0, noise = (torch.randn(5, 2, 3, generator=rng(i), dtype=torch.float64) for i in (1, 2))
     assert torch.equal(flows.interpolate(x0, noise, 0.0)[0], x0)
@@ -45,7 +45,7 @@ def test_path_runs_from_data_to_noise_with_constant_velocity():
     assert torch.allclose(x_t, torch.cat(rows), atol=1e-14)
 
 
-@pytest.mark.equation("dgpo", "data")
+@pytest.mark.equation("flows", "data")
 def test_error_of_the_data_prediction_is_t_times_that_of_the_velocity():
     x0, noise, v_model = (torch.randn(6, 4, generator=rng(i), dtype=torch.float64) for i in (1, 2, 3))
     t = torch.rand(6, generator=rng(4), dtype=torch.float64)
@@ -61,7 +61,7 @@ def diffusers_scheduler(shift):
     return FlowMatchEulerDiscreteScheduler(shift=shift)
 
 
-@pytest.mark.equation("dgpo", "shift")
+@pytest.mark.equation("flows", "shift")
 def test_diffusers_shifts_given_times_as_we_do_but_its_own_grid_is_another():
     scheduler = diffusers_scheduler(3.0)
     scheduler.set_timesteps(sigmas=np.linspace(1, 0, 11)[:-1].tolist())
@@ -74,7 +74,7 @@ def test_diffusers_shifts_given_times_as_we_do_but_its_own_grid_is_another():
 # samplers
 
 
-@pytest.mark.equation("dgpo", "ode")
+@pytest.mark.equation("flows", "ode")
 def test_euler_steps_are_those_of_diffusers():
     model, grid = small_mlp(), flows.shifted_grid(6, 3)
     noise, c = torch.randn(9, 2, generator=rng()), torch.arange(9) % 3
@@ -91,7 +91,7 @@ def test_euler_steps_are_those_of_diffusers():
     assert (ours - noise).abs().max() > 0.1
 
 
-@pytest.mark.equation("dgpo", "ode")
+@pytest.mark.equation("flows", "ode")
 def test_fine_euler_steps_carry_noise_to_the_data_exactly():
     """The flow of Gaussian data is the straight quantile map: x0 = MEAN + SPREAD * noise."""
     noise = torch.randn(50, 2, generator=rng(), dtype=torch.float64)
@@ -104,7 +104,7 @@ def test_fine_euler_steps_carry_noise_to_the_data_exactly():
     assert error[0] / error[1] == pytest.approx(4, rel=0.1)  # first order
 
 
-@pytest.mark.equation("dgpo", "sde")
+@pytest.mark.equation("flows", "sde")
 def test_coefficients_of_a_stochastic_step():
     on_x, on_v, sd = flows.sde_coefficients(0.5, 0.4, 0.7, 0.9)
     assert (on_x, on_v, sd) == pytest.approx((0.951, -0.1245, 0.2213594), abs=5e-8)
@@ -113,7 +113,7 @@ def test_coefficients_of_a_stochastic_step():
     assert flows.sde_coefficients(0.5, 0.4, 0.0, 0.9) == pytest.approx((1.0, -0.1, 0.0), abs=1e-15)
 
 
-@pytest.mark.equation("dgpo", "sde")
+@pytest.mark.equation("flows", "sde")
 def test_without_noise_a_stochastic_step_is_an_euler_step():
     model, grid, c = small_mlp(), flows.shifted_grid(5), torch.arange(6) % 3
     ode = flows.ode_sample(model, c, grid, flows.Streams([1], "noise"))
@@ -133,7 +133,7 @@ def moments_after(n, a, until=0.0):
     return mean, variance
 
 
-@pytest.mark.equation("dgpo", "sde")
+@pytest.mark.equation("flows", "sde")
 @pytest.mark.parametrize("a", [0.0, 0.7, 1.4])
 def test_stochastic_steps_keep_every_marginal_of_the_flow(a):
     """At time t the flow has mean (1 - t) m and variance (1 - t)^2 s^2 + t^2, whatever the noise level."""
@@ -143,7 +143,7 @@ def test_stochastic_steps_keep_every_marginal_of_the_flow(a):
         assert variance == pytest.approx((1 - t) ** 2 * SPREAD**2 + t**2, abs=2e-3)
 
 
-@pytest.mark.equation("dgpo", "sde")
+@pytest.mark.equation("flows", "sde")
 def test_stochastic_samples_have_the_mean_and_spread_of_the_ode():
     """20,000 samples: the standard error is 0.003 for the mean, 0.002 for the spread; 0.015 is 5 of them."""
     model, c = Exact((2,), 3), torch.zeros(10_000, dtype=torch.int64)
@@ -153,7 +153,7 @@ def test_stochastic_samples_have_the_mean_and_spread_of_the_ode():
     assert x.std().item() == pytest.approx(SPREAD, abs=0.015)
 
 
-@pytest.mark.equation("dgpo", "logprob")
+@pytest.mark.equation("flows", "logprob")
 def test_log_probability_is_the_normal_density_averaged_over_dimensions():
     from scipy import stats
 
@@ -162,7 +162,7 @@ def test_log_probability_is_the_normal_density_averaged_over_dimensions():
     assert flows.gaussian_log_prob(x, mean, 0.3).tolist() == pytest.approx(expected.tolist(), rel=1e-12)
 
 
-@pytest.mark.equation("dgpo", "logprob")
+@pytest.mark.equation("flows", "logprob")
 def test_path_and_log_probabilities_belong_together():
     model, grid, c = small_mlp(), flows.shifted_grid(4), torch.arange(6) % 3
     x0, path, log_probs = flows.sde_sample(model, c, grid, 0.7, rng(), return_path=True)

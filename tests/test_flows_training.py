@@ -23,7 +23,7 @@ from tests.flow_models import (
 # training
 
 
-@pytest.mark.equation("dgpo", "matching")
+@pytest.mark.equation("flows", "matching")
 def test_velocity_loss_is_one_mean_square_a_replica():
     v, target = (torch.randn(6, 2, 2, generator=rng(i), dtype=torch.float64) for i in (1, 2))
     expected = np.square(v.numpy() - target.numpy()).reshape(2, 3, 4).mean((1, 2))
@@ -33,7 +33,7 @@ def test_velocity_loss_is_one_mean_square_a_replica():
     assert torch.allclose(v.grad, 2 * (v.detach() - target) / 12)
 
 
-@pytest.mark.equation("dgpo", "matching")
+@pytest.mark.equation("flows", "matching")
 def test_exact_velocity_has_the_least_loss():
     """Its loss is the variance of eps - x given x_t, s^2 / ((1 - t)^2 s^2 + t^2), here averaged over t."""
     streams, model = flows.Streams([0], "loss"), Exact((2,), 3)

@@ -32,7 +32,7 @@ class GroupTrainer:
         self.grid = shifted_grid(cfg.sampler_steps, cfg.shift)
         self.reference, self.old = frozen(model), frozen(model)
         self.policy, self.fixed, self.before = Counted(model), Counted(self.reference), Counted(self.old)
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+        self.optimizer = torch.optim.AdamW(model.parameters(), cfg.lr, weight_decay=cfg.weight_decay, fused=True)
         self.updates = 0
 
     @property
