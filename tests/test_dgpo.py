@@ -282,3 +282,13 @@ def test_noise_of_a_seed_does_not_depend_on_its_neighbours():
 def test_wrong_input_fails_with_a_message_that_says_what_to_do(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("size", [2, 16, 24])
+def test_no_advantage_of_a_group_exceeds_the_root_of_its_size_minus_one(size):
+    rewards = torch.zeros(1, size, dtype=torch.float64)
+    rewards[0, 0] = 1.0
+    largest = method.group_advantages(rewards, eps=0.0, clip=None).max().item()
+    near(largest, math.sqrt(size - 1))
+    others = torch.rand(200, size, generator=generator(10), dtype=torch.float64) ** 8
+    assert method.group_advantages(others, eps=0.0, clip=None).abs().max().item() <= math.sqrt(size - 1) + 1e-9

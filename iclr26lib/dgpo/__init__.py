@@ -1,8 +1,8 @@
 """Direct group preference optimisation of flow models (Luo, Hu and Tang, ICLR 2026).
 
 `method` holds the advantages and the loss; `trainer` the loop, `config` its settings; `baselines` online Diffusion-DPO
-and Flow-GRPO; `ring`, `blobs` and `digits` the tasks; `optimise` the use with a reward of your own. Models, samplers and
-streams of randomness are those of `iclr26lib.flows`.
+and Flow-GRPO; `ring`, `blobs` and `digits` the tasks; `optimise` the use with a reward of your own. Models, samplers
+and streams of randomness are those of `iclr26lib.flows`.
 """
 
 from ..flows import ode_sample, sde_sample, shifted_grid

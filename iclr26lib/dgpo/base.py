@@ -1,69 +1,95 @@
-"""The base model of the counting task at book scale: it comes with the library, and this file makes it.
+"""The base models of book scale: they come with the library, and this file makes them.
 
-`python -m iclr26lib.dgpo.base` trains it (minutes on one core), writes the weights and a record beside them, and prints
-the checksum that belongs below.
+`python -m iclr26lib.dgpo.base NAME` trains those of one file (minutes), writes the weights and a record beside them,
+and prints the checksum that belongs below.
 """
 
 import hashlib
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from .. import records
-from ..flows import load_weights, save_weights
+from ..flows import Replicas, load_weights, save_weights
 from ..seeding import deterministic
 from .experiments import Weights, look, pretrain, restored, task_of
 
-FILE = Path(__file__).parent / "files" / "blobs_15.pt"
-SHA256 = "to be filled in"
-SETTINGS = {"size": 15, "width": 64, "depth": 4, "steps": 6000, "batch": 128, "lr": 1e-3, "seed": 0}
+FOLDER = Path(__file__).parent / "files"
+RING = {"width": 128, "depth": 4, "steps": 6000, "batch": 256, "lr": 2e-3}
+BLOBS = {"width": 64, "depth": 4, "steps": 6000, "batch": 128, "lr": 1e-3}
+JUDGED, PILOTS = (0, 1, 2, 3, 4), (100, 101)
+FILES: dict[str, dict[str, Any]] = {
+    "ring_2": {
+        "task": "ring", "size": 2, "seeds": JUDGED + PILOTS, "how": RING,
+        "sha256": "85e6794fc0f53fa83232836ea04b6683b12beeb6363acd4c1727c3752d0b252f",
+    },
+    "ring_8": {
+        "task": "ring", "size": 8, "seeds": (0, 1), "how": RING,
+        "sha256": "436c8844ec3e056a260334475bbd86276fb1c51e22232c8117382a8410733d0d",
+    },
+    "ring_32": {
+        "task": "ring", "size": 32, "seeds": JUDGED + PILOTS, "how": RING,
+        "sha256": "873b7114c4d8703d30c345670006600ad396058e50d9e708234345f9dedddd67",
+    },
+    "blobs_15": {
+        "task": "blobs", "size": 15, "seeds": (0,), "how": BLOBS,
+        "sha256": "b3672a94aadd336e2a66a1da6f1d8e88994188ed086083d95de28c3ed55ffe56",
+    },
+}  # fmt: skip
 
 
-def blobs_base(width: int, depth: int) -> Weights:
-    """The weights that come with the library, for `experiments.improve`: a DiT of `width` and `depth` on 15 pixels.
+def shipped(task: str, size: int, seeds: Sequence[int], how: dict[str, Any]) -> Weights | None:
+    """The weights that come with the library, for `experiments.improve`, or None where they are of another making.
 
-    Raises ValueError for another size, and when the file is missing or not the one that belongs here.
+    task, size, seeds: of the models wanted. how: the settings of `pretrain` that they must have been trained with.
+    Raises ValueError when the file is missing or not the one that belongs here.
     """
-    if (width, depth) != (SETTINGS["width"], SETTINGS["depth"]):
-        had = f"width {SETTINGS['width']} and depth {SETTINGS['depth']}"
-        raise ValueError(f"the base that comes with the library has {had}, not {width} and {depth}: train one")
-    if not FILE.is_file():
-        raise ValueError(f"{FILE.name} is missing: reinstall iclr26lib, or python -m iclr26lib.dgpo.base")
-    if (found := hashlib.sha256(FILE.read_bytes()).hexdigest()) != SHA256:
-        raise ValueError(f"{FILE.name} is corrupt (SHA-256 {found[:12]}...): reinstall iclr26lib")
-    weights, _ = load_weights(FILE)
-    return [{name: value.numpy() for name, value in weights["base"].items()}]
+    made = FILES.get(f"{task}_{size}")
+    if made is None or made["how"] != how or not set(seeds) <= set(made["seeds"]):
+        return None
+    path = _path(f"{task}_{size}")
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing: reinstall iclr26lib, or python -m iclr26lib.dgpo.base {path.stem}")
+    if (found := hashlib.sha256(path.read_bytes()).hexdigest()) != made["sha256"]:
+        raise ValueError(f"{path.name} is corrupt (SHA-256 {found[:12]}...): reinstall iclr26lib")
+    weights, _ = load_weights(path)
+    return [{name: value.numpy() for name, value in weights[str(seed)].items()} for seed in seeds]
 
 
-def record() -> dict[str, Any]:
-    """How the base was made: settings, loss, reward and monitors, date, seconds, hardware."""
-    return json.loads(FILE.with_suffix(".json").read_text(encoding="utf-8"))
+def record(task: str, size: int) -> dict[str, Any]:
+    """How the shipped models of a task were made: settings, hardware, and loss, reward and monitors of each seed."""
+    return json.loads(_path(f"{task}_{size}").with_suffix(".json").read_text(encoding="utf-8"))
 
 
-def main() -> None:
-    """Train the base, measure it as it will be read back, and write both files."""
-    deterministic(threads=1)
-    how = {k: v for k, v in SETTINGS.items() if k not in ("size", "seed")}
-    made = pretrain("blobs", SETTINGS["size"], [SETTINGS["seed"]], **how)
-    world = task_of("blobs", SETTINGS["size"])
-    model = restored("blobs", world, made["weights"], how["width"], how["depth"])
-    save_weights(FILE, {"base": model}, note=SETTINGS)
-    stored = [{k: np.asarray(v) for k, v in load_weights(FILE)[0]["base"].items()}]
-    found = look(restored("blobs", world, stored, how["width"], how["depth"]), world, [SETTINGS["seed"]], 2000)
+def _path(name: str) -> Path:
+    return FOLDER / f"{name}.pt"
+
+
+def make(name: str) -> None:
+    """Train the models of one file side by side, measure them as they will be read back, and write both files."""
+    made = FILES[name]
+    task, size, seeds, how = made["task"], made["size"], list(made["seeds"]), made["how"]
+    trained = pretrain(task, size, seeds, **how)
+    world, net = task_of(task, size), {"width": how["width"], "depth": how["depth"]}
+    model = restored(world, trained["weights"], **net)
+    singles = model.split() if isinstance(model, Replicas) else [model]
+    save_weights(_path(name), {str(s): m for s, m in zip(seeds, singles, strict=True)}, note={"made by": name})
+    states = load_weights(_path(name))[0]
+    again = restored(world, [{k: v.numpy() for k, v in states[str(s)].items()} for s in seeds], **net)
     facts = {
-        "settings": SETTINGS,
-        "loss": made["loss"][0],
-        **{name: values[0] for name, values in found.items()},
-        "seconds": round(made["seconds"], 1),
-        "torch": torch.__version__.split("+")[0],
-        **records.hardware(),
-    }
-    FILE.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    print(f"{facts}\nSHA256 = {hashlib.sha256(FILE.read_bytes()).hexdigest()!r}")
+        "task": task, "size": size, "seeds": seeds, "settings": how, "loss": trained["loss"],
+        **look(again, world, seeds, 2000), "seconds": round(trained["seconds"], 1),
+        "torch": torch.__version__.split("+")[0], **records.hardware(),
+    }  # fmt: skip
+    _path(name).with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    print(f"{facts}\n{name}: sha256 {hashlib.sha256(_path(name).read_bytes()).hexdigest()}")
 
 
 if __name__ == "__main__":
-    main()
+    deterministic(threads=1)
+    for wanted in sys.argv[1:]:
+        make(wanted)

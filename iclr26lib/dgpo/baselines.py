@@ -51,7 +51,7 @@ class DPOTrainer(DGPOTrainer):
         kl = dsm_loss(v, v_ref)
         weight = torch.sigmoid(self.cfg.beta * (delta[:, 0] - delta[:, 1])).detach()
         log = {"weight": weight, "clipped": clipped.float().mean(-1), "kl": kl.detach().mean(-1)}
-        by_replica = {key: value.reshape(self.model.replicas, -1).mean(-1) for key, value in log.items()}
+        by_replica = {key: value.reshape(self.replicas, -1).mean(-1) for key, value in log.items()}
         return preference + self.cfg.kl * kl.mean(), by_replica
 
 
@@ -79,8 +79,10 @@ class FlowGRPOTrainer(GroupTrainer):
 
     def rollout(self, c: Tensor) -> Tensor:
         """Final samples (B, *D); the trajectory and its log densities are kept for `learn`."""
-        if self.cfg.rollout != "sde" or self.cfg.sde_noise == 0:
-            raise ValueError("Flow-GRPO needs rollouts with noise: rollout='sde' and sde_noise > 0")
+        if self.cfg.rollout != "sde" or self.cfg.sde_noise == 0 or self.cfg.offline:
+            raise ValueError(
+                "Flow-GRPO needs its own rollouts, with noise: rollout='sde', sde_noise > 0, offline=False"
+            )
         x0, self._path, self._log_prob = sde_sample(
             self.policy, c, self.grid, self.cfg.sde_noise, self.streams, return_path=True
         )
@@ -94,7 +96,7 @@ class FlowGRPOTrainer(GroupTrainer):
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
         """Add up the gradient over steps of the trajectories."""
-        S, logs = self.model.replicas, []
+        S, logs = self.replicas, []
         for step in self.times().T:
             each = step.repeat_interleave(len(c) // S)
             loss, kl = self._step_loss(each.to(c.device), c, advantages)

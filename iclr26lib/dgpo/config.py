@@ -1,5 +1,6 @@
 """Settings of the trainers, one line of meaning a field."""
 
+import math
 from dataclasses import dataclass, field
 
 
@@ -34,15 +35,16 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings on which no trainer could run."""
+        positive = (self.shift, self.beta, self.clip, self.lr, self.max_norm)
         needed = {
             "group is 2 or more": self.group >= 2,
             "sampler_steps, times are 1 or more": min(self.sampler_steps, self.times) >= 1,
-            "shift, beta, clip, lr and max_norm are positive": min(
-                self.shift, self.beta, self.clip, self.lr, self.max_norm
-            )
-            > 0,
+            "shift, beta, clip, lr and max_norm are positive and finite": all(0 < v < math.inf for v in positive),
             "0 <= t_min < 1": 0 <= self.t_min < 1,
-            "kl, sde_noise and weight_decay are 0 or more": min(self.kl, self.sde_noise, self.weight_decay) >= 0,
+            "kl, sde_noise and weight_decay are 0 or more and finite": all(
+                0 <= v < math.inf for v in (self.kl, self.sde_noise, self.weight_decay)
+            ),
+            "advantage_std is 'group' or 'global'": self.advantage_std in ("group", "global"),
             "rollout is 'ode' or 'sde'": self.rollout in ("ode", "sde"),
             "reference_decay is None or in [0, 1)": self.reference_decay is None or 0 <= self.reference_decay < 1,
             "ema_after is 0 or more, 0 <= ema_slope, 0 <= ema_limit < 1": self.ema_after >= 0

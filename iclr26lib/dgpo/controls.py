@@ -50,7 +50,7 @@ def samplers(
     (steps, seeds) shares}; both samplers start from the same noises.
     """
     world = task_of("ring", size)
-    model = restored("ring", world, weights, width, depth, device)
+    model = restored(world, weights, width, depth, device)
     c = (torch.arange(samples) % world.prompts).repeat(len(seeds)).to(device)
     start = Streams(seeds, "look").normal(samples, *world.shape).to(device)
     found: dict[str, Any] = {"steps": list(steps), "ode": [], "sde": []}

@@ -27,18 +27,21 @@ Weights = list[dict[str, np.ndarray]]
 
 
 def task_of(name: str, size: int) -> Any:
-    """The task: "ring" in `size` dimensions, or "blobs" of `size` pixels. Raises ValueError for another name."""
-    if name == "ring":
-        return PromptedRing(dim=size)
+    """The task: "ring" in `size` dimensions, "lenient ring" whose reward sees two of them, or "blobs" of `size` pixels.
+
+    Raises ValueError for another name.
+    """
+    if name in ("ring", "lenient ring"):
+        return PromptedRing(dim=size, judged=None if name == "ring" else 2)
     if name == "blobs":
         return CountBlobs(size=size)
-    raise ValueError(f"unknown task {name!r}; known: ring, blobs")
+    raise ValueError(f"unknown task {name!r}; known: ring, lenient ring, blobs")
 
 
-def fresh_model(name: str, task: Any, seed: int, width: int, depth: int) -> nn.Module:
+def fresh_model(task: Any, seed: int, width: int, depth: int) -> nn.Module:
     """An untrained flow model of a task: an MLP of the plane; of images a DiT, or the U-Net from 32 pixels on."""
     gen = generator(seed, "init")
-    if name == "ring":
+    if isinstance(task, PromptedRing):
         return VelocityMLP(task.shape[0], task.prompts, width, depth, generator=gen)
     if task.size < 32:
         return DiT(task.size, prompts=task.prompts, width=width, depth=depth, generator=gen)
@@ -55,7 +58,7 @@ def pretrain(
     {"weights": one dict of float32 arrays a seed, "loss": (seeds,) mean of the last 50 steps, "seconds"}.
     """
     world = task_of(task, size)
-    model = Replicas([fresh_model(task, world, seed, width, depth) for seed in seeds]).to(device)
+    model = Replicas([fresh_model(world, seed, width, depth) for seed in seeds]).to(device)
     start = time.perf_counter()
     losses = fit_flow(model, world.draw, steps, batch, lr, Streams(seeds, "base"), device=device)
     seconds = time.perf_counter() - start
@@ -63,9 +66,9 @@ def pretrain(
     return {"weights": weights, "loss": losses[-50:].mean(0).tolist(), "seconds": seconds}
 
 
-def restored(task: str, world: Any, weights: Weights, width: int, depth: int, device: str = "cpu") -> nn.Module:
+def restored(world: Any, weights: Weights, width: int, depth: int, device: str = "cpu") -> nn.Module:
     """The models of `weights`, side by side, for a task object `world`."""
-    models = [fresh_model(task, world, 0, width, depth) for _ in weights]
+    models = [fresh_model(world, 0, width, depth) for _ in weights]
     for model, arrays in zip(models, weights, strict=True):
         model.load_state_dict({k: torch.as_tensor(v) for k, v in arrays.items()})
     return (Replicas(models) if len(models) > 1 else models[0]).to(device)
@@ -110,7 +113,7 @@ def improve(
     if arm not in TRAINERS:
         raise ValueError(f"unknown arm {arm!r}; known: {', '.join(TRAINERS)}")
     world = task_of(task, size)
-    model = restored(task, world, weights, width, depth, device)
+    model = restored(world, weights, width, depth, device)
     trainer = TRAINERS[arm](model, world.reward, Config(**settings), Streams(seeds, "train"))
     draw, log = Streams(seeds, "prompts"), _Log(trainer, world, seeds)
     kept = {"gallery": [pictures(model, world, seeds, gallery)]} if gallery else {}

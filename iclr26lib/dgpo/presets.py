@@ -12,14 +12,14 @@ class Preset:
     """Everything that sets how long the chapter runs. Learning rates, beta and KL weights are chosen by `tuning`."""
 
     seeds: int = _(5, "seeds of the rings, all trained side by side, counted from the notebook's parameter")
-    width: int = _(96, "ring: units a hidden layer")
+    width: int = _(128, "ring: units a hidden layer")
     depth: int = _(4, "ring: hidden layers")
-    base_steps: int = _(2000, "ring: steps of the base models")
+    base_steps: int = _(6000, "ring: steps of the base models")
     base_batch: int = _(256, "ring: samples a step of the base models")
-    base_lr: float = _(2e-3, "base models: learning rate of Adam, cosine schedule")
+    base_lr: float = _(2e-3, "ring: learning rate of the base models, Adam, cosine schedule")
     dims: tuple[int, int] = _((2, 32), "ring: dimensions of the two tasks that are judged")
     more_dims: tuple[int, ...] = _((8,), "ring: further dimensions of the sweep, not judged")
-    updates: int = _(120, "ring: updates of every method")
+    updates: int = _(100, "ring: updates of every method")
     groups: int = _(8, "ring: prompts an update, P")
     group: int = _(24, "ring: samples a prompt, G (paper)")
     t_min: float = _(0.3, "ring: timestep clip")
@@ -31,9 +31,10 @@ class Preset:
     blobs_seeds: int = _(5, "blobs: seeds, the first of all")
     blobs_width: int = _(64, "blobs: width of the DiT")
     blobs_depth: int = _(4, "blobs: blocks of the DiT")
-    blobs_steps: int = _(0, "blobs: steps of the base model; 0 takes the one that comes with the library")
+    blobs_steps: int = _(6000, "blobs: steps of the base model")
     blobs_batch: int = _(128, "blobs: images a step of the base model")
-    blobs_updates: int = _(60, "blobs: updates")
+    blobs_lr: float = _(1e-3, "blobs: learning rate of the base model")
+    blobs_updates: int = _(100, "blobs: updates")
     blobs_groups: int = _(4, "blobs: prompts an update")
     blobs_group: int = _(16, "blobs: samples a prompt")
     blobs_samples: int = _(120, "blobs: samples a look and seed")
@@ -68,7 +69,7 @@ PRESETS = {
     ),
     "book": Preset(),
     "full": Preset(
-        width=128, base_steps=6000, base_batch=512, more_dims=(4, 8, 16, 64), updates=300, samples=2000,
+        base_batch=512, more_dims=(4, 8, 16, 64), updates=300, samples=2000,
         sweep_seeds=5, blobs_size=32, blobs_seeds=1, blobs_steps=8000, blobs_batch=256, blobs_updates=400,
         blobs_groups=16, blobs_group=24, blobs_samples=600, blobs_last=2000,
         blobs_arms=("dgpo", "dpo", "grpo", "sde", "no clip", "unshared"), live_updates=(0, 25, 50, 100, 200, 300),

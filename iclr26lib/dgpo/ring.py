@@ -25,6 +25,7 @@ class PromptedRing:
     dim: dimensions of a sample; the centres lie on a circle in the first two, and are 0 in all others.
     modes: number of modes, and of prompts. radius: of the circle. std: of a mode in every coordinate.
     follow: probability that a base sample comes from the prompt's mode; otherwise from any mode, its own included.
+    judged: how many coordinates, the first ones, the reward looks at; None for all.
     Raises ValueError for sizes out of range, or when one draw in a hundred of a neighbouring mode would be rewarded,
     TypeError for sizes that are no numbers.
     """
@@ -34,6 +35,7 @@ class PromptedRing:
     radius: float = 2.0
     std: float = 0.15
     follow: float = 0.2
+    judged: int | None = None
 
     def __post_init__(self) -> None:
         if min(positive("dim", self.dim), positive("modes", self.modes)) < 2:
@@ -41,6 +43,8 @@ class PromptedRing:
         finite_positive("radius", self.radius)
         finite_positive("std", self.std)
         probability(follow=self.follow)
+        if self.judged is not None and not 2 <= self.judged <= self.dim:
+            raise ValueError(f"judged must be None or 2..{self.dim} coordinates, got {self.judged}")
         if self.confusion > CONFUSION_LIMIT:
             raise ValueError(
                 f"the modes are too close: {self.confusion:.3f} of a neighbour's draws would be rewarded, at most "
@@ -65,7 +69,11 @@ class PromptedRing:
     @cached_property
     def hit(self) -> float:
         """Radius around a centre that holds 98.89 % of the mode's mass: 3 std in 2-D, more in more dimensions."""
-        return self.std * math.sqrt(stats.chi2.ppf(THREE_STD_MASS, self.dim))
+        return self._reach(self.dim)
+
+    def _reach(self, coordinates: int) -> float:
+        """Radius that holds as much of a mode in so many coordinates as 3 std do in two."""
+        return self.std * math.sqrt(stats.chi2.ppf(THREE_STD_MASS, coordinates))
 
     @cached_property
     def confusion(self) -> float:
@@ -89,11 +97,13 @@ class PromptedRing:
     def reward(self, x: Tensor, c: Tensor) -> Tensor:
         """1 for samples x (B, dim) nearer than `hit` to the mode of their prompt c (B,) int64, else 0: (B,) float32.
 
+        With `judged`, distance and radius are those of the first so many coordinates.
         Raises ValueError or TypeError for shapes, dtypes, values or prompts that do not fit.
         """
         check_batch(x, c, self.shape, self.prompts)
-        away = (x - self.centres.to(x)[c]).norm(dim=1)
-        return (away < self.hit).float()
+        seen = self.judged or self.dim
+        away = (x - self.centres.to(x)[c])[:, :seen].norm(dim=1)
+        return (away < self._reach(seen)).float()
 
     def nearest(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Distance (B,) of samples x (B, dim) to the nearest centre, and that mode (B,) int64.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..flows import Counted, Streams, clip_gradient_, ema_, frozen, ode_sample, sde_sample, shifted_grid
+from ..flows.interface import replicas_of
 from .config import Config
 from .method import dgpo_loss, dsm_loss, flow_noise, group_advantages, ppo_mask
 
@@ -26,8 +27,9 @@ class GroupTrainer:
         """model: flow model, trained in place. reward_fn: (x (B, *D), c (B,)) -> (B,). streams: one seed a replica."""
         if not callable(reward_fn):
             raise TypeError(f"reward_fn must be a function of samples and prompts, got {type(reward_fn).__name__}")
-        if streams.replicas != model.replicas:
-            raise ValueError(f"{model.replicas} replicas need as many seeds, got {streams.replicas}")
+        self.replicas = replicas_of(model)
+        if streams.replicas != self.replicas:
+            raise ValueError(f"{self.replicas} replicas need as many seeds, got {streams.replicas}")
         self.model, self.reward_fn, self.cfg, self.streams = model, reward_fn, cfg, streams
         self.grid = shifted_grid(cfg.sampler_steps, cfg.shift)
         self.reference, self.old = frozen(model), frozen(model)
@@ -38,19 +40,19 @@ class GroupTrainer:
     @property
     def nfe(self) -> float:
         """Network passes so far, forward and backward, in samples a replica."""
-        return sum(m.passes for m in (self.policy, self.fixed, self.before)) / self.model.replicas
+        return sum(m.passes for m in (self.policy, self.fixed, self.before)) / self.replicas
 
     def step(self, prompts: Tensor) -> dict[str, Any]:
         """One rollout and one update on `prompts` (P,) int64, P groups, the same number for every replica.
 
-        Returns {"reward": (S,), "informative": share of groups whose rewards differ (S,), "loss": (S,), "norm": (S,),
-        "nfe", and what the loss reports}. Raises ValueError for prompts that do not fit and for rewards of another
-        number or kind, FloatingPointError for a loss that is not finite; the reward function's own errors pass
+        Returns {"reward": (S,), "informative": share of groups whose rewards differ (S,), "norm": of the gradient (S,),
+        and what the loss reports, (S,)}. Raises ValueError for prompts that do not fit and for rewards of another
+        number or kind, FloatingPointError for a gradient that is not finite; the reward function's own errors pass
         through, with a note that says at which update.
         """
         c = self._groups(prompts)
         x0 = self.rollout(c)
-        rewards = self.score(x0, c).reshape(self.model.replicas, -1, self.cfg.group)
+        rewards = self.score(x0, c).reshape(self.replicas, -1, self.cfg.group)
         advantages = group_advantages(rewards, self.cfg.advantage_std).flatten(0, 1)
         self.optimizer.zero_grad()
         report = self.learn(x0, c, advantages)
@@ -65,10 +67,12 @@ class GroupTrainer:
 
     def _groups(self, prompts: Tensor) -> Tensor:
         """One prompt a sample, (P*G,), after checking them."""
-        if not isinstance(prompts, Tensor) or prompts.dtype != torch.int64 or prompts.dim() != 1:
-            raise TypeError(f"prompts must be a (P,) tensor of int64, got {getattr(prompts, 'dtype', type(prompts))}")
-        if len(prompts) == 0 or len(prompts) % self.model.replicas:
-            raise ValueError(f"{len(prompts)} prompts cannot be shared out among {self.model.replicas} replicas")
+        if not isinstance(prompts, Tensor) or prompts.dtype != torch.int64:
+            raise TypeError(f"prompts must be a tensor of int64, got {getattr(prompts, 'dtype', type(prompts))}")
+        if prompts.dim() != 1:
+            raise ValueError(f"prompts must be (P,), one a group, got shape {tuple(prompts.shape)}")
+        if len(prompts) == 0 or len(prompts) % self.replicas:
+            raise ValueError(f"{len(prompts)} prompts cannot be shared out among {self.replicas} replicas")
         if not ((prompts >= 0) & (prompts < self.model.prompts)).all():
             raise ValueError(f"prompts must lie in 0..{self.model.prompts - 1}, got {prompts.tolist()}")
         device = next(self.model.parameters()).device
@@ -128,13 +132,13 @@ class GroupTrainer:
         return {**kept, "streams": self.streams.state(), "updates": self.updates, "counts": counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises KeyError or RuntimeError for that of another model."""
-        for name in ("model", "old", "reference", "optimizer"):
-            getattr(self, name).load_state_dict(state[name])
+        """Go on from a `state_dict`. Raises ValueError for other seeds, RuntimeError for another model."""
         self.streams.restore(state["streams"])
+        for name in ("model", "old", "reference", "optimizer"):
+            getattr(self, name).load_state_dict(deepcopy(state[name]))  # an optimiser writes into what it loads
         self.updates = state["updates"]
         for counted, (forward, backward) in zip((self.policy, self.fixed, self.before), state["counts"], strict=True):
-            counted.forward_rows, counted.backward_rows = forward, backward
+            counted.tally.forward_rows, counted.tally.backward_rows = forward, backward
 
 
 class DGPOTrainer(GroupTrainer):
@@ -143,7 +147,7 @@ class DGPOTrainer(GroupTrainer):
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
         """Add up the gradient over M noise levels of the final samples."""
         P, G = advantages.shape
-        S, logs = self.model.replicas, []
+        S, logs = self.replicas, []
         for t in self.times().T.to(x0):
             each = t.repeat_interleave(P // S)
             x_t, _, target = flow_noise(x0.reshape(P, G, *x0.shape[1:]), each, self.streams, self.cfg.shared_noise)
@@ -164,5 +168,5 @@ class DGPOTrainer(GroupTrainer):
         preference, parts = dgpo_loss(held, ref, advantages, self.cfg.beta, "surrogate")
         kl = dsm_loss(v, v_ref)
         log = {"weight": parts["weight"], "clipped": clipped.float().mean(-1), "kl": kl.detach().mean(-1)}
-        by_replica = {key: value.reshape(self.model.replicas, -1).mean(-1) for key, value in log.items()}
+        by_replica = {key: value.reshape(self.replicas, -1).mean(-1) for key, value in log.items()}
         return preference + self.cfg.kl * kl.mean(), by_replica
