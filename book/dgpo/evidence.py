@@ -22,8 +22,9 @@ device = "auto"
 overrides = {}
 
 # %% tags=["hide-input"]
-import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ from iclr26lib.dgpo import tuned as tuned_log
 from iclr26lib.dgpo.presets import PRESETS
 
 style.use()
-seeding.deterministic()
+seeding.deterministic(threads=1)
 chosen = scales.name(scale)
 preset = scales.choose(PRESETS, scale, overrides)
 device = str(seeding.device(device))
@@ -104,8 +105,9 @@ style.Table(
 # %% [markdown]
 # ## The runs
 #
-# All seeds of an arm train at once, and a seed learns what it would learn alone. Finished arms are kept: a run that is
-# killed and started again repeats none of them. First the base models of the rings, then every arm from the same bases.
+# All seeds of an arm train at once, two arms at a time, and a seed learns what it would learn alone. Finished arms are kept:
+# a run that is killed and started again repeats none of them. First the base models of the rings, then every arm from the
+# same bases.
 
 # %%
 pretrain = resume.resumable("dgpo", experiments.pretrain)
@@ -136,7 +138,8 @@ def on_ring(dim, arm, case=None, some=seeds, task="ring", **changes):
     """One arm on the ring of `dim` dimensions, at its tuned settings; `case`: of which ring they are."""
     trainer, _, always = tuning.ARMS[arm]
     settings = {**tuning.fixed(preset), **always, **tuning.best(case or f"ring {dim} {arm}")}
-    return improve(
+    return partial(
+        improve,
         arm=trainer,
         task=task,
         size=dim,
@@ -148,44 +151,67 @@ def on_ring(dim, arm, case=None, some=seeds, task="ring", **changes):
     )
 
 
+def side_by_side(jobs):
+    """Run arms two at a time, a thread each, and keep their names."""
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(jobs, pool.map(lambda job: job(), jobs.values()), strict=True))
+
+
 judged = dict(zip(preset.dims, tuning.JUDGED_DIMS, strict=True))
 rings = {
-    dim: {arm: on_ring(dim, arm, f"ring {like} {arm}") for arm in tuning.ARMS}
-    | {"no clip": on_ring(dim, "dgpo", f"ring {like} dgpo", t_min=0.0)}
+    dim: side_by_side(
+        {arm: on_ring(dim, arm, f"ring {like} {arm}") for arm in tuning.ARMS}
+        | {"no clip": on_ring(dim, "dgpo", f"ring {like} dgpo", t_min=0.0)}
+    )
     for dim, like in judged.items()
 }
 
 # %% [markdown]
 # Then the control for what a dimension does: the ring in 32 dimensions again, with a reward that looks at the two
-# coordinates of the circle only. And what is not judged: a dimension between the two, with the settings of the higher one;
-# rollouts of fewer and more steps; the other settings of DGPO.
+# coordinates of the circle only, and with the settings tuned in the plane.
 
 # %%
 low, high = preset.dims
-between = {
-    dim: {
-        arm: on_ring(dim, arm, f"ring {judged[high]} {arm}", sweep_seeds)
-        for arm in ("dgpo", "sde", "grpo")
+lenient = side_by_side(
+    {
+        arm: on_ring(high, arm, f"ring {judged[low]} {arm}", some, "lenient ring")
+        for arm, some in (("dgpo", seeds), ("sde", seeds), ("grpo", sweep_seeds))
     }
+)
+
+# %% [markdown]
+# What is not judged: a dimension between the two, with the settings of the higher one; rollouts of fewer and of more steps;
+# the other settings of DGPO.
+
+# %%
+between = {
+    dim: side_by_side(
+        {
+            arm: on_ring(dim, arm, f"ring {judged[high]} {arm}", sweep_seeds)
+            for arm in ("dgpo", "sde", "grpo")
+        }
+    )
     for dim in preset.more_dims
 }
-lenient = {
-    arm: on_ring(high, arm, f"ring {judged[low]} {arm}", seeds, "lenient ring")
-    for arm in ("dgpo", "sde", "grpo")
-}
+
+
+def in_plane(**changes):
+    """DGPO on the ring in the plane with other settings."""
+    return on_ring(low, "dgpo", f"ring {judged[low]} dgpo", sweep_seeds, **changes)
+
+
 few = {
-    steps: {
-        name: on_ring(
-            low, "dgpo", f"ring {judged[low]} dgpo", sweep_seeds, sampler_steps=steps, **clip
-        )
-        for name, clip in (("dgpo", {}), ("no clip", {"t_min": 0.0}))
-    }
+    steps: side_by_side(
+        {
+            "dgpo": in_plane(sampler_steps=steps),
+            "no clip": in_plane(sampler_steps=steps, t_min=0.0),
+        }
+    )
     for steps in (8, 20)
 }
 CHANGES = {
     "a noise a sample": {"shared_noise": False},
-    "beta = 0.3": {"beta": 0.3},
-    "beta = 1": {"beta": 1.0},
+    "beta = 0.1": {"beta": 0.1},
     "beta = 3": {"beta": 3.0},
     "beta = 10": {"beta": 10.0},
     "offline rollouts": {"offline": True},
@@ -194,11 +220,13 @@ CHANGES = {
     "no KL term": {"kl": 0.0},
 }
 chosen_beta = tuning.best(f"ring {judged[low]} dgpo")["beta"]
-others = {
-    name: on_ring(low, "dgpo", f"ring {judged[low]} dgpo", sweep_seeds, **change)
-    for name, change in CHANGES.items()
-    if change != {"beta": chosen_beta}
-}
+others = side_by_side(
+    {
+        name: in_plane(**change)
+        for name, change in CHANGES.items()
+        if change != {"beta": chosen_beta}
+    }
+)
 drawn = {
     dim: by_sampler(
         size=dim,
@@ -237,17 +265,18 @@ VARIANTS = {
 }
 
 
-def on_blobs(name):
-    """One arm on the blobs, at the settings tuned on the ring of the higher dimension."""
+def on_blobs(name, some, weights):
+    """One arm on the blobs for some seeds, at the settings tuned on the ring of the higher dimension."""
     arm, changes = VARIANTS[name]
     trainer, _, always = tuning.ARMS[arm]
     tuned = tuning.best(f"ring {judged[high]} {arm}")
-    return improve(
+    return partial(
+        improve,
         arm=trainer,
         task="blobs",
         size=preset.blobs_size,
-        seeds=blobs_seeds,
-        weights=blobs_weights,
+        seeds=some,
+        weights=weights,
         settings={"group": preset.blobs_group, **always, **tuned, **changes},
         updates=preset.blobs_updates,
         groups=preset.blobs_groups,
@@ -260,7 +289,18 @@ def on_blobs(name):
     )
 
 
-blobs = {name: on_blobs(name) for name in preset.blobs_arms}
+halves = [blobs_seeds[::2], blobs_seeds[1::2]] if len(blobs_seeds) > 1 else [blobs_seeds]
+parts = side_by_side(
+    {
+        (name, half[0]): on_blobs(name, half, blobs_weights[: len(half)])
+        for name in preset.blobs_arms
+        for half in halves
+    }
+)
+blobs = {
+    name: experiments.joined([parts[name, half[0]] for half in halves], halves, blobs_seeds)
+    for name in preset.blobs_arms
+}
 
 # %% [markdown]
 # Where the base models come from. What comes with the library was made once by a committed script
@@ -525,7 +565,7 @@ style.Table(
 
 # %% tags=["hide-input", "measured-time"]
 style.Table(
-    ["seconds a hundred updates and seed", *(f"ring, D = {dim}" for dim in rings), "blobs"],
+    ["seconds for a hundred updates of a seed, two arms at a time", *(f"ring, D = {dim}" for dim in rings), "blobs"],
     [
         (
             plots.NAMES[arm],

@@ -61,7 +61,10 @@ def shipped(task: str, size: int, seeds: Sequence[int], how: dict[str, Any]) -> 
 
 
 def record(task: str, size: int) -> dict[str, Any]:
-    """How the shipped models of a task were made: settings, hardware, and loss, reward and monitors of each seed."""
+    """How the shipped models were made: settings, hardware, and loss, reward and monitors of each seed.
+
+    task, size: as in `shipped`.
+    """
     return json.loads(_path(f"{task}_{size}").with_suffix(".json").read_text(encoding="utf-8"))
 
 
@@ -70,7 +73,10 @@ def _path(name: str) -> Path:
 
 
 def make(name: str) -> None:
-    """Train the models of one file side by side, measure them as they will be read back, and write both files."""
+    """Train the models of one file side by side, measure them as they will be read back, and write both files.
+
+    name: a key of `FILES`.
+    """
     made = FILES[name]
     task, size, seeds, how = made["task"], made["size"], list(made["seeds"]), made["how"]
     trained = pretrain(task, size, seeds, **how)

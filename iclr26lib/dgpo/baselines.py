@@ -36,7 +36,10 @@ class DPOTrainer(DGPOTrainer):
     """
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
-        """Keep two samples a group, with advantages 1 and -1 (0 and 0 where all rewards are equal), and learn."""
+        """Keep two samples a group, with advantages 1 and -1 (0 and 0 where all rewards are equal), and learn.
+
+        x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging.
+        """
         P, G = advantages.shape
         pair = torch.stack([advantages.argmax(-1), advantages.argmin(-1)], -1) + G * torch.arange(P).to(c)[:, None]
         differ = (advantages.amax(-1) > advantages.amin(-1)).to(advantages)
@@ -78,7 +81,10 @@ class FlowGRPOTrainer(GroupTrainer):
     """
 
     def rollout(self, c: Tensor) -> Tensor:
-        """Final samples (B, *D); the trajectory and its log densities are kept for `learn`."""
+        """Final samples (B, *D) for prompts c (B,); the trajectory and its log densities are kept for `learn`.
+
+        Raises ValueError for settings without noise.
+        """
         if self.cfg.rollout != "sde" or self.cfg.sde_noise == 0 or self.cfg.offline:
             raise ValueError(
                 "Flow-GRPO needs its own rollouts, with noise: rollout='sde', sde_noise > 0, offline=False"
@@ -89,13 +95,16 @@ class FlowGRPOTrainer(GroupTrainer):
         return x0
 
     def times(self) -> Tensor:
-        """Indices (S, M) of the steps to train on."""
+        """Indices (S, M) of the steps to train on. Raises ValueError for more steps than a rollout has."""
         if self.cfg.times > self.cfg.sampler_steps:
             raise ValueError(f"{self.cfg.times} steps wanted of {self.cfg.sampler_steps}")
         return self.streams.subset(self.cfg.times, self.cfg.sampler_steps)
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
-        """Add up the gradient over steps of the trajectories."""
+        """Add up the gradient over steps of the trajectories.
+
+        x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging.
+        """
         S, logs = self.replicas, []
         for step in self.times().T:
             each = step.repeat_interleave(len(c) // S)

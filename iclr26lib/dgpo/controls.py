@@ -66,7 +66,10 @@ def samplers(
 
 
 def tilted_reward(size: int, beta: float) -> float:
-    """Reward of the exact optimum of reward minus beta times KL, for the ring's base data and no loss to the tails."""
+    """Reward of the exact optimum of reward minus beta times KL, for the ring's base data and no loss to the tails.
+
+    size: dimensions. beta: weight of the KL, in rewards.
+    """
     own = task_of("ring", size).own
     p = torch.tensor([own, 1 - own], dtype=torch.float64)
     return tilted_mass(p, torch.tensor([1.0, 0.0], dtype=torch.float64), beta)[0].item()

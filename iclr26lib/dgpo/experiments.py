@@ -39,7 +39,10 @@ def task_of(name: str, size: int) -> Any:
 
 
 def fresh_model(task: Any, seed: int, width: int, depth: int) -> nn.Module:
-    """An untrained flow model of a task: an MLP of the plane; of images a DiT, or the U-Net from 32 pixels on."""
+    """An untrained flow model of a task: an MLP of the plane; of images a DiT, or the U-Net from 32 pixels on.
+
+    task: of `task_of`. seed: of its weights. width, depth: of the network (not of the U-Net).
+    """
     gen = generator(seed, "init")
     if isinstance(task, PromptedRing):
         return VelocityMLP(task.shape[0], task.prompts, width, depth, generator=gen)
@@ -67,7 +70,10 @@ def pretrain(
 
 
 def restored(world: Any, weights: Weights, width: int, depth: int, device: str = "cpu") -> nn.Module:
-    """The models of `weights`, side by side, for a task object `world`."""
+    """The models of `weights`, side by side.
+
+    world: of `task_of`. weights: one dict of arrays a model. width, depth: of the networks. device: where they go.
+    """
     models = [fresh_model(world, 0, width, depth) for _ in weights]
     for model, arrays in zip(models, weights, strict=True):
         model.load_state_dict({k: torch.as_tensor(v) for k, v in arrays.items()})
@@ -78,7 +84,8 @@ def restored(world: Any, weights: Weights, width: int, depth: int, device: str =
 def look(model: nn.Module, world: Any, seeds: Sequence[int], samples: int) -> dict[str, list[float | None]]:
     """Reward and monitors, one value a seed, of `samples` samples over all prompts alike, by a 20-step ODE solver.
 
-    A monitor that has nothing to measure (no sample on the manifold) is None.
+    model: S replicas. world: its task. seeds: S. A monitor that has nothing to measure (no sample on the manifold) is
+    None.
     """
     device = next(model.parameters()).device
     c = (torch.arange(samples) % world.prompts).repeat(len(seeds)).to(device)
@@ -165,6 +172,32 @@ class _Log:
         return {**columns, "weight": self.weights, "rollouts": np.mean(self.rollouts[-10:], 0).tolist()}
 
 
+def joined(runs: Sequence[dict[str, Any]], parts: Sequence[Sequence[int]], seeds: Sequence[int]) -> dict[str, Any]:
+    """One run of `improve` out of runs of disjoint seeds.
+
+    runs: alike but for their seeds. parts: the seeds of each. seeds: the order wanted. What is not a value a seed is
+    that of the first run; "clock" is the sum. Raises ValueError where the seeds of the parts are not those of `seeds`.
+    """
+    here = [seed for part in parts for seed in part]
+    if sorted(here) != sorted(seeds):
+        raise ValueError(f"runs of seeds {here} do not make one of seeds {list(seeds)}")
+    order = [here.index(seed) for seed in seeds]
+
+    def across(rows: Sequence[Sequence[Any]]) -> list[Any]:
+        together = [value for row in rows for value in row]
+        return [together[i] for i in order]
+
+    whole = dict(runs[0])
+    for key, column in runs[0].items():
+        if key == "clock":
+            whole[key] = [sum(times) for times in zip(*(run[key] for run in runs), strict=True)]
+        elif key == "rollouts":
+            whole[key] = across([run[key] for run in runs])
+        elif key != "gallery" and column and isinstance(column[0], list):
+            whole[key] = [across(rows) for rows in zip(*(run[key] for run in runs), strict=True)]
+    return whole
+
+
 def passes_to(run: dict[str, Any], targets: Sequence[float]) -> list[float]:
     """For each seed the network passes at which its reward first reaches its target, interpolated between looks.
 
@@ -187,7 +220,10 @@ def passes_to(run: dict[str, Any], targets: Sequence[float]) -> list[float]:
 
 
 def reward_at(run: dict[str, Any], passes: float) -> list[float]:
-    """Reward of each seed when a run had spent `passes`, interpolated between looks. ValueError beyond its end."""
+    """Reward of each seed when a run had spent `passes`, interpolated between looks.
+
+    run: of `improve`. passes: network passes a seed. Raises ValueError beyond the run's end.
+    """
     if not run["passes"][0] <= passes <= run["passes"][-1]:
         raise ValueError(f"the run spent {run['passes'][0]} to {run['passes'][-1]} passes, not {passes}")
     return [float(np.interp(passes, run["passes"], column)) for column in np.array(run["reward"]).T]

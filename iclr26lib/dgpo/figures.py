@@ -118,7 +118,7 @@ def training(
 def training_alt(reward: float, weight: float, right: int, size: int, beta: float, update: int) -> str:
     """Alt text of a frame of `training`, for its beta and update.
 
-    reward: of the policy, over all prompts. weight: mean sigmoid weight. right, size: right samples of the group, of all.
+    reward: of the policy, over all prompts. weight: mean sigmoid weight. right, size: of a group, right and in all.
     """
     state = "saturated" if weight < 0.1 else "partly saturated" if weight < 0.4 else "near one half"
     return (
@@ -146,9 +146,7 @@ def constant(
     now, before = results["now"], results["zero"]
     middle.bar([0, 1], [now["plus"], now["minus"]], color=[GOOD, BAD], width=0.6)
     middle.axhline(0, color=style.BLACK, lw=0.8)
-    middle.set(
-        xticks=[0, 1], xticklabels=["$R(G^+)$", "$R(G^-)$"], ylim=(-2.2, 2.2), ylabel="over G", title=f"weights {rule}"
-    )
+    middle.set(xticks=[0, 1], xticklabels=["$R(G^+)/G$", "$R(G^-)/G$"], ylim=(-3, 2), title=f"weights {rule}")
     names = ["loss", "gradient"]
     for i, name in enumerate(names):
         right.bar(i - 0.18, before[name], 0.32, color="white", edgecolor=style.BLACK, hatch="//")
@@ -188,14 +186,13 @@ def gap(betas: Tensor, optimum: dict[str, Tensor], ours: dict[str, tuple[Sequenc
 
 def images(rows: dict[str, Tensor]) -> Figure:
     """Rows of small images: label -> (N, 1, H, W) in [-1, 1], the same N everywhere."""
-    columns = len(next(iter(rows.values())))
-    fig, axes = plt.subplots(len(rows), columns, figsize=(7.2, 0.85 * len(rows) + 0.1), squeeze=False)
-    for line, (label, batch) in zip(axes, rows.items(), strict=True):
-        for ax, image in zip(line, batch, strict=True):
-            ax.imshow(image[0], cmap="gray", vmin=-1, vmax=1)
-            ax.set(xticks=[], yticks=[])
-            ax.grid(visible=False)
-        line[0].set_ylabel(label, rotation=0, ha="right", va="center")
+    fig, axes = plt.subplots(len(rows), 1, figsize=(7.2, 0.75 * len(rows)), squeeze=False)
+    for ax, (label, batch) in zip(axes[:, 0], rows.items(), strict=True):
+        framed = torch.nn.functional.pad(batch[:, 0], (1, 1, 1, 1), value=1.0)
+        ax.imshow(torch.cat(list(framed), 1), cmap="gray", vmin=-1, vmax=1)
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.set_ylabel(label, rotation=0, ha="right", va="center")
     return style.finished(fig)
 
 

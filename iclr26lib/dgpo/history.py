@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 CHANCE = 3.0  # a monitor has moved when it leaves the base's mean by more than so many ranges of its fresh draws
 LEAST = 0.1  # ... and by more than this share of that mean
+SATURATED = 0.05  # mean sigmoid weight of the last five updates below which a run hardly moves
 
 
 @dataclass
@@ -66,7 +67,7 @@ class History:
         return mean - reach, mean + reach
 
     def warnings(self) -> list[str]:
-        """One sentence for each monitor that is outside its limits at the last look, if any."""
+        """One sentence for each monitor that is outside its limits at the last look, and one for saturated weights."""
         found = []
         for name in self.monitors:
             low, high = self.limits(name)
@@ -76,10 +77,14 @@ class History:
             base = sum(self.base[name]) / len(self.base[name])
             first = next(i for i in range(len(column)) if all(not low <= v <= high for v in column[i:]))
             found.append(
-                f"{name} {'fell' if column[-1] < low else 'rose'} from {base:.3g} "
+                f"{name} {'fell' if column[-1] < low else 'rose' if column[-1] > high else 'went'} from {base:.3g} "
                 f"to {column[-1]:.3g}, beyond what chance does, from update {self.columns['update'][first]} on (reward "
                 f"{self.columns['reward'][first]:.3g} then): look at samples before you trust the reward."
             )
+        recent = self.weight[-5:]
+        if recent and sum(recent) / len(recent) < SATURATED:
+            mean = sum(recent) / len(recent)
+            found.append(f"the mean sigmoid weight is {mean:.3g}: groups count as told apart, try a smaller beta.")
         return found
 
     def plot(self) -> Figure:

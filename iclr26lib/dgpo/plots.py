@@ -30,7 +30,10 @@ def _line(ax: Any, x: Sequence[float], values: Any, arm: str, label: str) -> Non
 
 
 def reward_curves(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
-    """Reward against network passes, one panel a dimension; the dotted line is the mean midpoint."""
+    """Reward against network passes, one panel a dimension; the dotted line is the mean midpoint.
+
+    rings: dimension -> arm -> run of `improve`. arms: which to draw.
+    """
     fig, axes = plt.subplots(1, len(rings), figsize=(7.2, 3.5), sharey=True)
     for ax, (dim, runs) in zip(axes, rings.items(), strict=True):
         for arm in arms:
@@ -45,7 +48,10 @@ def reward_curves(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
 
 
 def monitors(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
-    """Share of samples outside every mode (above) and spread within modes (below) against updates."""
+    """Share of samples outside every mode (above) and spread within modes (below) against updates.
+
+    rings: dimension -> arm -> run of `improve`. arms: which to draw.
+    """
     fig, axes = plt.subplots(2, len(rings), figsize=(7.2, 4.8), sharex=True, sharey="row")
     for column, (dim, runs) in enumerate(rings.items()):
         for row, (key, _) in enumerate((("off_manifold", 0), ("spread", 1))):
@@ -61,7 +67,10 @@ def monitors(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
 
 
 def samplers(found: Mapping[int, dict[str, Any]]) -> Figure:
-    """Share of base samples outside every mode against the number of steps, one panel a dimension."""
+    """Share of base samples outside every mode against the number of steps, one panel a dimension.
+
+    found: dimension -> result of `controls.samplers`.
+    """
     fig, axes = plt.subplots(1, len(found), figsize=(7.2, 3.1), sharey=True)
     for ax, (dim, result) in zip(np.atleast_1d(axes), found.items(), strict=True):
         _line(ax, result["steps"], result["ode"], "dgpo", "ODE")
@@ -76,7 +85,10 @@ def samplers(found: Mapping[int, dict[str, Any]]) -> Figure:
 
 
 def by_dimension(finals: Mapping[str, Mapping[int, Sequence[float]]], base: Mapping[int, Sequence[float]]) -> Figure:
-    """Last reward of each seed against the dimension, a line through the means; the base's in black."""
+    """Last reward of each seed against the dimension, a line through the means; the base's in black.
+
+    finals: arm -> dimension -> (seeds,) rewards. base: dimension -> (seeds,).
+    """
     fig, ax = plt.subplots(figsize=(5.4, 3.3))
     for arm, points in {**finals, "base": base}.items():
         color, dash = LOOKS.get(arm, (style.BLACK, ":"))
@@ -93,7 +105,10 @@ def by_dimension(finals: Mapping[str, Mapping[int, Sequence[float]]], base: Mapp
 
 
 def rows(values: Mapping[str, Sequence[float]], xlabel: str, marked: float) -> Figure:
-    """One row a variant, a dot a seed and a tick at the mean; the vertical line is the reference's mean."""
+    """One row a variant, a dot a seed and a tick at the mean; the vertical line is the reference's mean.
+
+    values: variant -> (seeds,). xlabel: of the axis. marked: where the line stands.
+    """
     fig, ax = plt.subplots(figsize=(7.2, 0.36 * len(values) + 1.0))
     names = list(values)[::-1]
     for place, name in enumerate(names):
@@ -107,7 +122,10 @@ def rows(values: Mapping[str, Sequence[float]], xlabel: str, marked: float) -> F
 
 
 def blobs(runs: Runs, followed: float) -> Figure:
-    """Reward, and the monitors of the shapes, of the counting task against updates."""
+    """Reward, and the monitors of the shapes, of the counting task against updates.
+
+    runs: arm -> run of `improve`. followed: share of the base's data that obey their prompt.
+    """
     fig, axes = plt.subplots(1, 3, figsize=(7.2, 3.0))
     panels = (
         ("reward", "right count"),

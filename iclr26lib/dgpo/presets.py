@@ -34,7 +34,7 @@ class Preset:
     blobs_steps: int = _(6000, "blobs: steps of the base model")
     blobs_batch: int = _(128, "blobs: images a step of the base model")
     blobs_lr: float = _(1e-3, "blobs: learning rate of the base model")
-    blobs_updates: int = _(100, "blobs: updates")
+    blobs_updates: int = _(80, "blobs: updates")
     blobs_groups: int = _(4, "blobs: prompts an update")
     blobs_group: int = _(16, "blobs: samples a prompt")
     blobs_samples: int = _(120, "blobs: samples a look and seed")

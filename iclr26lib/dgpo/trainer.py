@@ -105,7 +105,10 @@ class GroupTrainer:
         return rewards
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
-        """Add up the gradient of the loss. x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging."""
+        """Add up the gradient of the loss. x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging.
+
+        Raises NotImplementedError in this base class.
+        """
         raise NotImplementedError
 
     def _follow(self) -> None:
@@ -116,7 +119,10 @@ class GroupTrainer:
             ema_(self.reference, self.model, cfg.reference_decay)
 
     def times(self) -> Tensor:
-        """Distinct noise levels (S, M) of the sampler's own grid, none below the timestep clip."""
+        """Distinct noise levels (S, M) of the sampler's own grid, none below the timestep clip.
+
+        Raises ValueError where the clip leaves fewer than M.
+        """
         allowed = self.grid[:-1][self.grid[:-1] >= self.cfg.t_min - 1e-9]
         if len(allowed) < self.cfg.times:
             raise ValueError(
@@ -132,7 +138,7 @@ class GroupTrainer:
         return {**kept, "streams": self.streams.state(), "updates": self.updates, "counts": counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises ValueError for other seeds, RuntimeError for another model."""
+        """Go on from `state`, a `state_dict`. Raises ValueError for other seeds, RuntimeError for another model."""
         self.streams.restore(state["streams"])
         for name in ("model", "old", "reference", "optimizer"):
             getattr(self, name).load_state_dict(deepcopy(state[name]))  # an optimiser writes into what it loads
@@ -145,7 +151,10 @@ class DGPOTrainer(GroupTrainer):
     """Direct group preference optimisation (paper, algorithm 1, with the official code's clip and KL term)."""
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
-        """Add up the gradient over M noise levels of the final samples."""
+        """Add up the gradient over M noise levels of the final samples.
+
+        x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging.
+        """
         P, G = advantages.shape
         S, logs = self.replicas, []
         for t in self.times().T.to(x0):

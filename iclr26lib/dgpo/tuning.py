@@ -48,7 +48,7 @@ def base_sizes(preset: Any) -> dict[str, Any]:
 
 
 def fixed(preset: Any) -> dict[str, Any]:
-    """Settings that all methods share on the ring."""
+    """Settings that all methods share on the ring, as a `preset` has them."""
     return {"group": preset.group, "t_min": preset.t_min}
 
 
@@ -73,7 +73,10 @@ def edges(case: str) -> list[str]:
 
 
 def score(arm: str, dim: int, weights: Any, settings: dict[str, Any]) -> float:
-    """Mean reward over looks and pilot seeds after the start; minus infinity if the run diverges."""
+    """Mean reward over looks and pilot seeds after the start; minus infinity if the run diverges.
+
+    arm: a key of `ARMS`. dim: of the ring. weights: of its base models. settings: what is tried, fields of `Config`.
+    """
     preset = PRESETS["book"]
     trainer, _, always = ARMS[arm]
     everything = {**fixed(preset), **always, **settings}
