@@ -201,10 +201,11 @@ def joined(runs: Sequence[dict[str, Any]], parts: Sequence[Sequence[int]], seeds
 def passes_to(run: dict[str, Any], targets: Sequence[float]) -> list[float]:
     """For each seed the network passes at which its reward first reaches its target, interpolated between looks.
 
-    run: of `improve`. targets: (seeds,). A seed that never gets there counts with all passes of the run, so that a
-    comparison errs in favour of the method that was stopped. Raises ValueError for another number of targets.
+    run: of `improve`. targets: (seeds,). A seed that is there from the start counts with the passes until the second
+    look. One that never gets there counts with all passes of the run, so that a comparison errs in favour of the method
+    that was stopped. Raises ValueError for another number of targets.
     """
-    reward = np.array(run["reward"])
+    reward, passes = np.array(run["reward"]), run["passes"]
     if reward.shape[1] != len(targets):
         raise ValueError(f"{reward.shape[1]} seeds need as many targets, got {len(targets)}")
     found = []
@@ -212,10 +213,10 @@ def passes_to(run: dict[str, Any], targets: Sequence[float]) -> list[float]:
         reached = np.flatnonzero(column >= target)
         i = int(reached[0]) if len(reached) else len(column)
         if i in (0, len(column)):
-            found.append(float(run["passes"][min(i, len(column) - 1)]))
+            found.append(float(passes[1] if i == 0 else passes[-1]))
             continue
         part = (target - column[i - 1]) / (column[i] - column[i - 1])
-        found.append(float(run["passes"][i - 1] + part * (run["passes"][i] - run["passes"][i - 1])))
+        found.append(float(passes[i - 1] + part * (passes[i] - passes[i - 1])))
     return found
 
 
