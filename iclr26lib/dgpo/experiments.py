@@ -111,7 +111,7 @@ def improve(
     """Train base models with one method, and look at them every `every` updates.
 
     arm: "dgpo", "dpo" or "grpo". weights: of `pretrain`, one a seed. settings: fields of `Config`. groups: prompts an
-    update. samples, last_samples: at a look, and at the last. gallery: samples a prompt of the first seed to keep from
+    update. samples, last_samples: at a look, and at the first and the last. gallery: samples a prompt of the first seed to keep from
     before and after. Returns {"updates", "passes": (looks,), "reward" and each monitor: (looks, seeds), "clock":
     (looks,) seconds without the looks, "weight": (updates, seeds) mean sigmoid weight where there is one, "rollouts":
     (seeds,) mean reward of the last ten rollouts, by the sampler that made them}. Raises ValueError for an unknown arm,
@@ -124,7 +124,7 @@ def improve(
     trainer = TRAINERS[arm](model, world.reward, Config(**settings), Streams(seeds, "train"))
     draw, log = Streams(seeds, "prompts"), _Log(trainer, world, seeds)
     kept = {"gallery": [pictures(model, world, seeds, gallery)]} if gallery else {}
-    log.look(samples)
+    log.look(last_samples)
     for update in range(1, updates + 1):
         log.step(prompts_for(world, groups, draw))
         if update % every == 0 or update == updates:

@@ -153,7 +153,9 @@ def gallery(before: Any, after: Any, right: Any) -> Figure:
     """
     pair = [np.array(before)[:, :, 0], np.array(after)[:, :, 0]]
     prompts, n = pair[0].shape[:2]
-    fig, axes = plt.subplots(prompts, 2 * n + 1, figsize=(7.2, 7.2 * prompts / (2 * n + 1)), squeeze=False)
+    wide = [1.0] * n + [0.3] + [1.0] * n
+    size = (6.4, 6.4 * prompts / sum(wide))
+    fig, axes = plt.subplots(prompts, len(wide), figsize=size, squeeze=False, width_ratios=wide)
     for row in range(prompts):
         axes[row][n].axis("off")
         for side, images in enumerate(pair):
