@@ -111,11 +111,11 @@ def improve(
     """Train base models with one method, and look at them every `every` updates.
 
     arm: "dgpo", "dpo" or "grpo". weights: of `pretrain`, one a seed. settings: fields of `Config`. groups: prompts an
-    update. samples, last_samples: at a look, and at the first and the last. gallery: samples a prompt of the first seed to keep from
-    before and after. Returns {"updates", "passes": (looks,), "reward" and each monitor: (looks, seeds), "clock":
-    (looks,) seconds without the looks, "weight": (updates, seeds) mean sigmoid weight where there is one, "rollouts":
-    (seeds,) mean reward of the last ten rollouts, by the sampler that made them}. Raises ValueError for an unknown arm,
-    FloatingPointError when a run diverges.
+    update. samples: at a look. last_samples: at the first and the last. gallery: samples a prompt of the first seed to
+    keep from before and after. Returns {"updates", "passes": (looks,), "reward" and each monitor: (looks, seeds),
+    "clock": (looks,) seconds without the looks, "weight": (updates, seeds) mean sigmoid weight where there is one,
+    "rollouts": (seeds,) mean reward of the last ten rollouts, by the sampler that made them}. Raises ValueError for an
+    unknown arm, FloatingPointError when a run diverges.
     """
     if arm not in TRAINERS:
         raise ValueError(f"unknown arm {arm!r}; known: {', '.join(TRAINERS)}")
