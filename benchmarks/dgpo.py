@@ -3,11 +3,11 @@
 The first two tables: network passes and seconds until a reward is met, on the ring in 2 and in 32 dimensions, at the
 settings that the tuning chose for each method. The reward to meet is the midpoint between the base's and DGPO's last,
 seed by seed. A pass is one sample through the network, forward or backward. DGPO has the book's number of updates, the
-others as many, and more where that is needed to spend as many passes. Every 10 updates the model is looked at, the
-looks are left out of the time, and between looks both costs are interpolated. One seed trains at a time, on one thread.
-Costs are medians over seeds; a ratio is the median of the seeds' own ratios, and has "> " where half of the seeds or
-more do not get there: these count with all that their run has spent. The reward costs nothing here; where it is a
-network itself, passes of the flow are the smaller part of the bill.
+others as many, and more where that is needed to spend as many passes. Every 10 updates the model is looked at. Between
+looks the passes are interpolated; the seconds are passes times the median pace of the stretches between looks, which
+are left out. One seed trains at a time, on one thread. Costs are medians over seeds; a ratio is the median of the
+seeds' own ratios, and has "> " where half of the seeds or more do not get there: these count with all that their run
+has spent. The reward costs nothing here; where it is a network itself, passes are the smaller part of the bill.
 
 The last table: samples a second of `ode_sample`, and of a loop over `scheduler.step` of diffusers'
 FlowMatchEulerDiscreteScheduler, with the same U-Net, noise and grid. Both must end at the same images. They take turns,
@@ -17,6 +17,7 @@ Two quiet cores take less than five minutes. `python -m benchmarks.dgpo --update
 """
 
 import argparse
+import itertools
 import math
 import statistics
 import time
@@ -59,14 +60,14 @@ def update_cost(arm: str, dim: int, weights: experiments.Weights) -> float:
 
 def spent(run: dict[str, Any], target: float) -> tuple[float, float, bool]:
     """Passes and seconds until a run of one seed meets its target, and whether it ever does."""
-    passes, seconds = (experiments.passes_to({**run, "passes": run[of]}, [target])[0] for of in ("passes", "clock"))
-    return passes, seconds, max(looked[0] for looked in run["reward"]) >= target
+    passes = experiments.passes_to(run, [target])[0]
+    stretches = itertools.pairwise(zip(run["passes"], run["clock"], strict=True))
+    pace = statistics.median((end[1] - start[1]) / (end[0] - start[0]) for start, end in stretches)
+    return passes, passes * pace, max(looked[0] for looked in run["reward"]) >= target
 
 
 def ratio(costs: list[float], first: list[float], bound: bool) -> str:
-    """Median of the seeds' ratios of `costs` to those of the first method; "-" where that one needs nothing."""
-    if min(first) == 0:
-        return "-"
+    """Median of the seeds' ratios of `costs` to those of the first method."""
     middle = statistics.median(cost / own for cost, own in zip(costs, first, strict=True))
     return f"{'> ' if bound else ''}{middle:.2f}"
 

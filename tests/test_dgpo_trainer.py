@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.distributions import Normal, kl_divergence
 
+from benchmarks import dgpo as bench
 from iclr26lib.dgpo import experiments
 from iclr26lib.dgpo.baselines import DPOTrainer, FlowGRPOTrainer
 from iclr26lib.dgpo.config import Config
@@ -653,7 +654,6 @@ def test_thirty_updates_raise_the_reward_of_a_base_that_follows_its_prompt_weakl
     run = experiments.improve(
         arm, "ring", 2, [0, 1], base, {"group": 16, "t_min": 0.3, "lr": 2e-3, **settings}, **SIZES
     )
-    print(arm, run["reward"], run["passes"], run["clock"])
     reward = np.array(run["reward"])
     assert (reward[0] < 0.25).all()
     assert (reward[-1] > reward[0] + rises).all()
@@ -719,7 +719,7 @@ def test_all_prompts_are_used_where_there_are_as_many_groups_and_drawn_where_not
 
 RUN = {
     "passes": [0, 100, 300, 400],
-    # crosses 0.5 half-way; at a look exactly; from the start; never; and crosses, falls, crosses again
+    # crosses 0.5 half-way; at a look exactly; there from the start; never; and crosses, falls, crosses again
     "reward": [
         [0.2, 0.1, 0.6, 0.1, 0.1],
         [0.4, 0.5, 0.2, 0.2, 0.6],
@@ -730,9 +730,9 @@ RUN = {
 
 
 def test_passes_to_a_target_are_those_worked_out_by_hand():
-    assert experiments.passes_to(RUN, [0.5] * 5) == pytest.approx([200, 100, 0, 400, 80])
+    assert experiments.passes_to(RUN, [0.5] * 5) == pytest.approx([200, 100, 100, 400, 80])
     assert experiments.passes_to(RUN, [0.45, 0.3, 0.65, 0.4, 0.35]) == pytest.approx([150, 50, 280, 400, 50])
-    assert experiments.passes_to(RUN, [0.2, 1.0, 0.6, 0.15, 0.9]) == pytest.approx([0, 400, 0, 50, 400])
+    assert experiments.passes_to(RUN, [0.2, 1.0, 0.6, 0.15, 0.9]) == pytest.approx([100, 400, 100, 50, 400])
     with pytest.raises(ValueError, match="5 seeds need as many targets, got 2"):
         experiments.passes_to(RUN, [0.5, 0.5])
 
@@ -746,8 +746,73 @@ def test_reward_at_so_many_passes_is_interpolated_between_looks():
             experiments.reward_at(RUN, passes)
 
 
+def test_runs_of_some_seeds_each_make_one_of_all_in_the_order_asked_for():
+    a = {
+        "passes": [0, 9],
+        "clock": [0.0, 1.0],
+        "reward": [[0.1, 0.3], [0.5, 0.7]],
+        "weight": [[1, 3]],
+        "rollouts": [5, 7],
+    }
+    b = {"passes": [0, 9], "clock": [0.0, 2.5], "reward": [[0.2], [0.6]], "weight": [[2]], "rollouts": [6]}
+    whole = experiments.joined([a, b], [[1, 3], [2]], [3, 2, 1])
+    assert whole == {
+        "passes": [0, 9],
+        "clock": [0.0, 3.5],
+        "reward": [[0.3, 0.2, 0.1], [0.7, 0.6, 0.5]],
+        "weight": [[3, 2, 1]],
+        "rollouts": [7, 6, 5],
+    }
+    assert a["reward"] == [[0.1, 0.3], [0.5, 0.7]]
+    with pytest.raises(ValueError, match=r"seeds \[1, 3, 2\] do not make one of seeds \[1, 2\]"):
+        experiments.joined([a, b], [[1, 3], [2]], [1, 2])
+
+
 def test_unknown_arms_and_tasks_are_refused(base):
     with pytest.raises(ValueError, match="unknown arm 'ppo'; known: dgpo, dpo, grpo"):
         experiments.improve("ppo", "ring", 2, [0, 1], base, {}, **SIZES)
     with pytest.raises(ValueError, match=r"unknown task 'moons'; known: ring.*blobs"):
         experiments.task_of("moons", 2)
+
+
+# the benchmark
+
+
+def test_the_benchmark_prices_the_midpoint_by_the_median_pace():
+    """A pass takes 1, 1 and 50 ms on the three stretches, the last because something else kept the machine busy."""
+    run = {"passes": [0, 100, 200, 300], "clock": [0, 0.1, 0.2, 5.2], "reward": [[0.2], [0.4], [0.6], [0.8]]}
+    assert bench.spent(run, 0.7) == (pytest.approx(250), pytest.approx(0.25), True)
+    assert bench.spent(run, 0.9) == (300, pytest.approx(0.3), False)
+    assert bench.ratio([3, 8, 50], [2, 2, 10], bound=False) == "4.00"
+    assert bench.ratio([3, 8, 50], [2, 2, 10], bound=True) == "> 4.00"
+
+
+@pytest.mark.parametrize(("met", "mark"), [((True, True, False), ""), ((True, False, False), "> ")])
+def test_a_row_of_the_benchmark_has_a_bound_where_half_of_the_seeds_do_not_arrive(met, mark):
+    runs = [{"passes": [0, 9600], "updates": [0, 5], "reward": [[0.1], [r]]} for r in (0.4, 0.5, 0.9)]
+    cells = bench.row("DPO", runs, [(4000, 6000, 9000), (1, 2, 3), met], [(2000, 2000, 3000), (1, 1, 1), None])
+    each = f"{9600 / 5 / bench.BOOK.groups / bench.BOOK.group:.1f}"
+    there = f"{sum(met)} of 3"
+    assert cells == ["DPO", each, "6", f"{mark}3.00", "2.00 s", f"{mark}2.00", there, "0.600 after 5"]
+
+
+def test_the_rivals_of_the_benchmark_may_spend_what_dgpo_spends(monkeypatch):
+    asked = {}
+
+    def trained(arm, dim, seed, weights, **sizes):
+        each, updates = {"dgpo": 26, "dpo": 11, "grpo": 40, "grpo 4": 22}[arm], sizes["updates"]
+        asked[arm] = updates
+        return {"passes": [0, each * updates], "clock": [0, 1], "updates": [0, updates], "reward": [[0.2], [0.8]]}
+
+    monkeypatch.setattr(bench, "trained", trained)
+    table = bench.race(2, 2, 10)
+    assert asked == {"dgpo": 10, "dpo": 24, "grpo": 10, "grpo 4": 12}
+    assert [row[0] for row in table.rows] == list(bench.NAMES.values())
+    assert table.rows[0][3] == table.rows[0][5] == "1.00"
+
+
+def test_both_samplers_of_the_benchmark_are_timed_and_agree():
+    rows = bench.samplers(turns=1).rows
+    assert [float(row[1]) > 0 for row in rows[:2]] == [True, True]
+    with pytest.raises(SystemExit):
+        bench.main(["--seeds", "0"])
