@@ -121,11 +121,15 @@ def test_modes_lie_on_the_circle():
     assert (RING.shape, RING.prompts, ring.shape, ring.prompts) == ((2,), 8, (3,), 4)
 
 
-def test_radius_of_a_hit():
+def test_radii_hold_the_same_mass_in_the_plane_and_outside():
     assert RING.hit == pytest.approx(0.45, abs=1e-9)  # 1 - exp(-9/2) of the mass in 2-D
-    q = (PromptedRing(dim=4).hit / 0.15) ** 2
+    assert math.isinf(RING.reach)
+    ring = PromptedRing(dim=6)
+    assert ring.hit == pytest.approx(0.45, abs=1e-9)
+    q = (ring.reach / 0.15) ** 2
     assert math.exp(-q / 2) * (1 + q / 2) == pytest.approx(math.exp(-4.5), rel=1e-6)  # the tail in 4-D
-    inside = normal(200_000, 16).norm(dim=1) < PromptedRing(dim=16, std=1.0, radius=9.0, modes=2).hit
+    wide = PromptedRing(dim=18, std=1.0, radius=9.0, modes=2)
+    inside = normal(200_000, 16).norm(dim=1) < wide.reach
     assert near(inside.double().mean().item(), 1 - math.exp(-4.5), 200_000)
 
 
@@ -133,9 +137,22 @@ def test_radius_of_a_hit():
 def test_reward_is_for_the_mode_asked_for_alone(dim):
     ring = PromptedRing(dim=dim)
     x = ring.centres[2].repeat(3, 1)
-    x[:, -1] += torch.tensor([0.0, ring.hit - 0.001, -ring.hit - 0.001])
+    x[:, 1] += torch.tensor([0.0, ring.hit - 0.001, -ring.hit - 0.001])
     assert ring.reward(x, torch.tensor([2, 2, 2])).tolist() == [1, 1, 0]
     assert ring.reward(x, torch.tensor([1, 3, 6])).tolist() == [0, 0, 0]
+
+
+def test_reward_asks_for_plane_and_other_coordinates_apart():
+    ring, plane = PromptedRing(dim=7), PromptedRing(dim=7, plane_only=True)
+    x, c = ring.centres[[1, 1, 1, 1]].clone(), torch.ones(4, dtype=torch.int64)
+    x[1, 4] = ring.reach - 0.001
+    x[2, 4] = ring.reach + 0.001
+    x[3, 0] += ring.hit + 0.001
+    assert ring.reward(x, c).tolist() == [1, 1, 0, 0]
+    assert plane.reward(x, c).tolist() == [1, 1, 1, 0]
+    assert ring.off_manifold(x) == plane.off_manifold(x) == 0.5
+    exact = ring.draw(100_000, streams())[0]
+    assert near(ring.off_manifold(exact), 1 - (1 - math.exp(-4.5)) ** 2, 100_000)
 
 
 @pytest.mark.parametrize("dim", [2, 16])
@@ -149,12 +166,15 @@ def test_draws_have_the_spread_of_a_mode_in_every_coordinate(dim):
 
 def test_monitors_of_exact_data():
     a = 4.5
-    cut = math.sqrt((1 - math.exp(-a) * (1 + a)) / (1 - math.exp(-a)))  # rms of a 2-D Gaussian cut at 3 std: 0.9744
-    found = RING.monitors(*RING.draw(20_000, streams()))
-    assert list(found) == ["off_manifold", "spread", "offset"]
-    assert near(found["off_manifold"], math.exp(-a), 20_000)
-    assert found["spread"] == pytest.approx(cut, rel=4.5 / 80_000**0.5)
-    assert found["offset"] < 0.05
+    cut = math.sqrt((1 - math.exp(-a) * (1 + a)) / (1 - math.exp(-a)))  # std of a 2-D Gaussian cut at 3 std: 0.9744
+    for dim in (2, 9):
+        ring = PromptedRing(dim=dim)
+        found = ring.monitors(*ring.draw(20_000, streams()))
+        assert list(found) == ["off_manifold", "spread", "offset", "rest"]
+        assert found["spread"] == pytest.approx(cut, rel=4.5 / 80_000**0.5)
+        assert found["offset"] < 0.05
+        assert math.isnan(found["rest"]) if dim == 2 else abs(found["rest"] - 1) < 4.5 / (2 * 7 * 20_000) ** 0.5
+    assert near(RING.off_manifold(RING.draw(20_000, streams())[0]), math.exp(-a), 20_000)
 
 
 def test_monitors_by_hand():
@@ -162,17 +182,19 @@ def test_monitors_by_hand():
     c = torch.zeros(4, dtype=torch.int64)
     found = RING.monitors(x, c)
     assert found["off_manifold"] == 0.25
-    assert found["spread"] == pytest.approx(math.sqrt((1 + 0 + 1 + 4 + 0 + 4) / 6), rel=1e-5)
+    assert found["spread"] == pytest.approx(math.sqrt((1 + 1) / 2), rel=1e-5)  # about (1, 1) in std; mode 4 has one
     assert found["offset"] == pytest.approx((math.hypot(1, 1) + 2) / 2, rel=1e-5)
     lost = RING.monitors(x + 50, c)
     assert lost["off_manifold"] == 1
     assert math.isnan(lost["spread"])
     assert math.isnan(lost["offset"])
+    wide = torch.cat([x, torch.tensor([[0.3], [-0.3], [0.3], [-0.3]])], 1)
+    assert PromptedRing(dim=3).rest(wide) == pytest.approx(2, rel=1e-5)
 
 
-def test_a_pile_beside_its_centre_shows_in_the_offset():
-    x = RING.centres + torch.tensor([0.15, -0.15])
-    assert RING.spread(x) == pytest.approx(1, rel=1e-5)
+def test_a_pile_beside_its_centre_shows_in_the_offset_and_not_in_the_spread():
+    x = (RING.centres + torch.tensor([0.15, -0.15])).repeat(2, 1)
+    assert RING.spread(x) == pytest.approx(0, abs=1e-5)
     assert RING.offset(x) == pytest.approx(math.sqrt(2), rel=1e-5)
 
 
@@ -188,12 +210,12 @@ def test_mode_shares():
 
 
 def test_confusion_is_how_often_a_neighbour_is_rewarded():
-    ring = PromptedRing(dim=128)
-    x = ring.centres[3] + ring.std * normal(20_000, 128)
+    ring = PromptedRing(modes=15, plane_only=True)
+    x = ring.centres[3] + ring.std * normal(200_000, 2)
     for neighbour in (2, 4):
-        share = ring.reward(x, torch.full((20_000,), neighbour)).mean().item()
-        assert near(share, ring.confusion, 20_000)
-    assert 1e-3 < ring.confusion < 0.01
+        share = ring.reward(x, torch.full((200_000,), neighbour)).mean().item()
+        assert near(share, ring.confusion, 200_000)
+    assert 1e-4 < ring.confusion < 0.01
     assert RING.confusion < 1e-9
 
 

@@ -189,7 +189,7 @@ style.source(method.dsm_loss)
 #
 # ### 4. Why the weights are $|A_i|$
 #
-# Let the reward of a half be the weighted sum of its samples' rewards. In the difference of the halves
+# Let the reward of a half be the weighted sum of its samples' implicit rewards. In the difference of the halves
 #
 # $$R(G^+)-R(G^-)=\sum_{G^+}w_i\,r_\theta(c,x^i)-\sum_{G^-}w_i\,r_\theta(c,x^i)$$ (dgpo-gap)
 #
@@ -204,7 +204,7 @@ style.source(method.dsm_loss)
 # $$\mathcal L=-\log\sigma(-z),\qquad z=\frac{\beta}{G}\sum_iA_i\,\delta_i$$ (dgpo-loss)
 #
 # $z$ is negative where the policy prefers the good half more than the reference does. (The paper has the expectation over
-# $t$ outside of the logarithm, an upper bound by Jensen's inequality, and a factor $\lambda_tT$ for $T$ steps of a sampler; the code sets it to 1 and
+# $t$ outside of the logarithm, an upper bound by Jensen's inequality, and a factor $\lambda_tT$ for $T$ steps of a sampler; the code sets $\lambda_t$ to 1, folds $T$ into $\beta$, and
 # divides by $G$.) What the official code minimises looks different:
 #
 # $$\mathcal L_{\rm sur}=\mathrm{sg}\big(\sigma(z)\big)\;\frac1G\sum_iA_i\,L^\theta_i$$ (dgpo-surrogate)
@@ -240,7 +240,7 @@ for beta in (1.0, 10.0, 100.0):
 # it if $A_i<0$, with strength $\sigma(z)|A_i|$. Here is one group of the base, noised with one noise. All its noised
 # copies lie close together, so their predictions do too, and the arrows add up:
 
-# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "Left: a group of the base; discs are above the group's mean, crosses below, size is |A|. Right: its data predictions at one shared noise, and what the loss asks of each: go towards a good sample, away from a bad one.", "name": "dgpo-push"}, "image": {"alt": "Left, a group of samples over eight modes: a few large blue discs in the mode asked for, many small red crosses in other modes. Right, black dots near the middle with arrows: long blue ones point to the mode asked for, short red ones point away from the other modes."}}
+# %% tags=["card", "hide-input"] mystnb={"figure": {"caption": "Left: a group of the base; discs are above the group's mean, crosses below, size is |A|. Right: its data predictions at one shared noise, and what the loss asks of each: go towards a good sample, away from a bad one.", "name": "dgpo-push"}, "image": {"alt": "Left, a group of samples over eight modes: large blue discs in the mode asked for, smaller red crosses in other modes. Right, black dots between the middle and the ring with arrows: long blue ones point to the mode asked for, short red ones point away from the other modes."}}
 G, grid = preset.group, flows.shifted_grid(10, 3.0)
 
 
@@ -274,12 +274,13 @@ figures.push(x.cpu(), A.cpu(), f.cpu(), (0.5 * A[:, None] * (x - f)).cpu(), task
 # A push has no end: away from a bad sample the loss can fall forever. Three things hold it: the sigmoid, and two that the
 # official code adds.
 #
-# ### 6. The clip
+# ### 6. The ratio clip
 #
 # $$\rho_i=\exp\big(L^{\rm old}_i-L^\theta_i\big)$$ (dgpo-clip)
 #
-# compares with the weights of the rollout. A good sample with $\rho_i>1+\varepsilon$ and a bad one with
-# $\rho_i<1-\varepsilon$ have moved far enough and get no gradient.
+# with $L^{\rm old}_i$ the loss of a fast average of the policy's own parameters. A good sample with
+# $\rho_i>1+\varepsilon$ and a bad one with $\rho_i<1-\varepsilon$ have moved far enough and get no gradient; the code
+# has $\varepsilon=0.01$.
 
 # %% tags=["remove-input"]
 style.source(method.ppo_mask)
@@ -288,7 +289,7 @@ style.source(method.ppo_mask)
 # ### 7. All together
 #
 # The code trains each rollout at $M=4$ distinct times of the sampler's own grid, none below $t_{\min}$ (*timestep clip*:
-# few-step samples have errors in their details, which low noise would teach). It adds $0.02$ times the squared distance of
+# few-step samples have errors in their details, the paper says, which low noise would teach); here $t_{\min}=0.3$. It adds $0.02$ times the squared distance of
 # the velocities of policy and reference. These are the two functions of the library's trainer that matter:
 
 # %% tags=["remove-input"]
@@ -309,7 +310,7 @@ prompts = torch.arange(task.prompts, device=where).repeat_interleave(G)
 for _ in range(min(100, preset.updates)):
     x = flows.ode_sample(policy, prompts, grid, gen)
     A = method.group_advantages(task.reward(x, prompts).view(-1, G))
-    for t in grid[torch.randperm(9, generator=gen)[:4]].tolist():
+    for t in grid[torch.randperm(9, generator=gen)[:4]].tolist():  # times of 0.3 or more
         x_t, _, target = method.flow_noise(x.view(-1, G, 2), t, gen)
         rows = x_t.flatten(0, 1), torch.full((len(x),), t, device=where), prompts
         new = method.dsm_loss(policy(*rows).view_as(target), target)
@@ -417,32 +418,46 @@ interactive.figure(
 # has a large advantage. A group that is right as a whole has advantages 0 (grey) and falls silent.
 #
 # Now follow the arrows. The predictions are carried not into the mode but *through* it: bad samples push them on when good
-# ones no longer pull. The samples end in a tight cluster off the centre, some outside the circle. No reward of 0 or 1 sees
-# that before it happens; the last column of the table below does.
+# ones no longer pull. The samples end in a tight cluster off the centre, and on the way some lie outside every circle. A
+# reward of 0 or 1 doesn't see where in the circle they are; the last columns of the table below do.
 #
-# Then move $\beta$ at the last stop. With a large one the weights pile up at 0 early and the reward stays low, although
+# Then move $\beta$ at the last stop. With a large one the sigmoid factors pile up at 0 early and the reward stays low, although
 # the learning rate is the same: the groups count as told apart from the frozen reference. The paper's $\beta=100$ [paper]
-# belongs to a mean over the thousands of dimensions of a latent image, where $\delta$ is small.
+# belongs to a mean over the tens of thousands of dimensions of a latent image, where $\delta$ is small.
 
 # %% tags=["remove-input"]
 last = preset.live_updates[-1]
+
+
+
+def seen_beside(model):
+    """Monitors of a model, as the table shows them."""
+    found = task.monitors(*look(model))
+    return [f"{found[name]:.2f}" for name in ("off_manifold", "offset", "spread")]
+
+
 style.Table(
-    ["β", f"reward after {last} updates", "mean weight σ(z)", "samples outside every mode"],
-    [
+    ["β", f"reward after {last} updates", "mean factor σ(z)", "outside every mode", "offset, std", "width / std"],
+    [["base", f"{runs[min(runs)][1][0]:.2f}", "-", *seen_beside(reference)]]
+    + [
         [
             f"{beta:g}",
             f"{runs[beta][1][last]:.2f}",
             f"{states[beta, last][-1].mean():.3f}",
-            f"{task.off_manifold(look(runs[beta][0][last])[0]):.2f}",
+            *seen_beside(runs[beta][0][last]),
         ]
         for beta in runs
     ],
 )
 
 # %% [markdown]
+# *Offset* is how far the middle of a mode's samples lies from the mode's centre, *width* their standard deviation about their
+# own middle, both over the data's 0.15.
+
+# %% [markdown]
 # ### Add a constant to every implicit reward
 #
-# Suppose that $\beta\log Z(c)$ were known to be $1$, or $-2$. Below is a group of the base as a policy in mid-training
+# Suppose that $\beta\log Z(c)$ were known to be $2$, or $-2$. Below is a group of the base as a policy in mid-training
 # sees it. Move the constant with weights $|A_i|$: nothing happens to loss and gradient. With weights 1 both change, since the bad
 # half is larger than the good one.
 
@@ -511,7 +526,7 @@ style.source(ring.tilted_mass)
 # the std, so DGPO does what it did before (but for the $10^{-4}$). Besides, the rewards are standardised anew in each group, so the pull
 # doesn't weaken as they rise. The two $\beta$ share a letter, not a meaning:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of samples in the right mode. Lines: the exact optimum of reward minus beta times KL, for two scales of the reward. Symbols: DGPO, one seed, at three stops of the slider.", "name": "dgpo-gap"}, "image": {"alt": "Two falling curves of the exact optimum against beta, that of the fourfold reward to the right of the other. The symbols of DGPO lie on neither: they move up with the updates, and at the largest beta they stay lowest."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of samples in the right mode. Lines: the exact optimum of reward minus beta times KL, for two scales of the reward. Symbols: DGPO, one seed, at three stops of the slider.", "name": "dgpo-gap"}, "image": {"alt": "Two falling curves of the exact optimum against beta, that of the fourfold reward to the right of the other. The symbols of DGPO follow neither: they move up with the updates, one or two happen to touch a line, and at the largest beta they stay lowest."}}
 axis = torch.logspace(-0.8, 1.3, 60)
 p_ref = base_shares.diagonal().mean().item()
 
@@ -593,7 +608,7 @@ history = optimise.optimise(
 )  # fmt: skip
 print("\n".join(history.warnings()) or "no monitor has moved")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Reward, and the two monitors that need to know nothing about the task; grey bands: where chance alone would leave them.", "name": "dgpo-own"}, "image": {"alt": "Three small curves against updates: the reward rises; beside it the diversity of the samples falls and the base's surprise rises, each leaving a grey band at the base's value."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Reward, and the two monitors that need to know nothing about the task; grey bands: the range of fresh draws from the base, widened.", "name": "dgpo-own"}, "image": {"alt": "Three small curves against updates: the reward rises; beside it the diversity of the samples falls and the base's surprise rises, each leaving a grey band at the base's value."}}
 history.plot()
 
 # %% [markdown]
@@ -630,9 +645,11 @@ style.Table(
 #
 # ## Where you would surely go wrong
 #
+# - **The learning rate.** Three times the one that learns fastest, and rewards collapse (`iclr26lib/dgpo/tuned.py`); late in
+#   a run a reward may fall again. Keep the best checkpoint, not the last.
 # - **The sign inside the surrogate.** It is $\sigma(z)$. With $\sigma(-z)$ nothing saturates and training still looks
 #   fine for a while (exercise 2).
-# - **Copying $\beta$.** It multiplies a mean over dimensions of *your* data and model. Watch the mean weight: near 0.5 for
+# - **Copying $\beta$.** It multiplies a mean over dimensions of *your* data and model. Watch the mean sigmoid factor: near 0.5 for
 #   long, and $\beta$ may be larger; near 0 early, and it must be smaller.
 # - **`torch.std`** divides by $G-1$ unless you say `unbiased=False`.
 # - **A prompt that is never, or always, right** teaches nothing. Count the groups whose rewards differ (`informative` in

@@ -19,21 +19,21 @@ from ..seeding import deterministic
 from .experiments import Weights, look, pretrain, restored, task_of
 
 FOLDER = Path(__file__).parent / "files"
-RING = {"width": 128, "depth": 4, "steps": 6000, "batch": 256, "lr": 2e-3}
+RING = {"width": 128, "depth": 4, "steps": 12000, "batch": 256, "lr": 4e-3}
 BLOBS = {"width": 64, "depth": 4, "steps": 6000, "batch": 128, "lr": 1e-3}
 JUDGED, PILOTS = (0, 1, 2, 3, 4), (100, 101)
 FILES: dict[str, dict[str, Any]] = {
     "ring_2": {
         "task": "ring", "size": 2, "seeds": JUDGED + PILOTS, "how": RING,
-        "sha256": "85e6794fc0f53fa83232836ea04b6683b12beeb6363acd4c1727c3752d0b252f",
+        "sha256": "af48fb11c4fb86da9e93029eeb2d8a69346fe45e17031efd58609211b7030186",
     },
     "ring_8": {
         "task": "ring", "size": 8, "seeds": (0, 1), "how": RING,
-        "sha256": "436c8844ec3e056a260334475bbd86276fb1c51e22232c8117382a8410733d0d",
+        "sha256": "242c6bfb3c8d606a1b108e158d2b8fee3198902a98f652ffe67e108acdf7a3f2",
     },
     "ring_32": {
         "task": "ring", "size": 32, "seeds": JUDGED + PILOTS, "how": RING,
-        "sha256": "873b7114c4d8703d30c345670006600ad396058e50d9e708234345f9dedddd67",
+        "sha256": "09bf9bda42b5710e6115509289a46f17be0300688924cbd1ed5776e59b7d98c0",
     },
     "blobs_15": {
         "task": "blobs", "size": 15, "seeds": (0,), "how": BLOBS,

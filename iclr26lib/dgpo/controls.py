@@ -10,7 +10,6 @@ from ..flows import Streams, ode_sample, sde_sample, shifted_grid
 from ..seeding import generator
 from .experiments import Weights, restored, task_of
 from .method import group_advantages, group_gap, implicit_rewards
-from .ring import tilted_mass
 
 
 def constant_shift(seeds: Sequence[int], constant: float = 7.0, groups: int = 6, group: int = 7) -> dict[str, Any]:
@@ -63,13 +62,3 @@ def samplers(
         for name, x in drawn.items():
             found[name].append([world.off_manifold(part) for part in x.chunk(len(seeds))])
     return found
-
-
-def tilted_reward(size: int, beta: float) -> float:
-    """Reward of the exact optimum of reward minus beta times KL, for the ring's base data and no loss to the tails.
-
-    size: dimensions. beta: weight of the KL, in rewards.
-    """
-    own = task_of("ring", size).own
-    p = torch.tensor([own, 1 - own], dtype=torch.float64)
-    return tilted_mass(p, torch.tensor([1.0, 0.0], dtype=torch.float64), beta)[0].item()

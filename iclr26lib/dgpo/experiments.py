@@ -27,15 +27,15 @@ Weights = list[dict[str, np.ndarray]]
 
 
 def task_of(name: str, size: int) -> Any:
-    """The task: "ring" in `size` dimensions, "lenient ring" whose reward sees two of them, or "blobs" of `size` pixels.
+    """The task: "ring" in `size` dimensions, "plane ring" whose reward sees two of them, or "blobs" of `size` pixels.
 
     Raises ValueError for another name.
     """
-    if name in ("ring", "lenient ring"):
-        return PromptedRing(dim=size, judged=None if name == "ring" else 2)
+    if name in ("ring", "plane ring"):
+        return PromptedRing(dim=size, plane_only=name == "plane ring")
     if name == "blobs":
         return CountBlobs(size=size)
-    raise ValueError(f"unknown task {name!r}; known: ring, lenient ring, blobs")
+    raise ValueError(f"unknown task {name!r}; known: ring, plane ring, blobs")
 
 
 def fresh_model(task: Any, seed: int, width: int, depth: int) -> nn.Module:
@@ -114,8 +114,9 @@ def improve(
     update. samples: at a look. last_samples: at the first and the last. gallery: samples a prompt of the first seed to
     keep from before and after. Returns {"updates", "passes": (looks,), "reward" and each monitor: (looks, seeds),
     "clock": (looks,) seconds without the looks, "weight": (updates, seeds) mean sigmoid weight where there is one,
-    "rollouts": (seeds,) mean reward of the last ten rollouts, by the sampler that made them}. Raises ValueError for an
-    unknown arm, FloatingPointError when a run diverges.
+    "rollouts": (seeds,) mean reward of the last ten rollouts, by the sampler that made them, "informative": (seeds,)
+    share of groups with unequal rewards in the first ten}. Raises ValueError for an unknown arm, FloatingPointError
+    when a run diverges.
     """
     if arm not in TRAINERS:
         raise ValueError(f"unknown arm {arm!r}; known: {', '.join(TRAINERS)}")
@@ -152,6 +153,7 @@ class _Log:
         self.looks: list[dict[str, Any]] = []
         self.weights: list[list[float]] = []
         self.rollouts: list[list[float]] = []
+        self.informative: list[list[float]] = []
         self.seconds = 0.0
 
     def step(self, prompts: Tensor) -> None:
@@ -159,6 +161,7 @@ class _Log:
         report = self.trainer.step(prompts)
         self.seconds += time.perf_counter() - start
         self.rollouts.append(report["reward"].tolist())
+        self.informative.append(report["informative"].tolist())
         if "weight" in report:
             self.weights.append(report["weight"].tolist())
 
@@ -169,7 +172,8 @@ class _Log:
 
     def result(self) -> dict[str, Any]:
         columns = {key: [entry[key] for entry in self.looks] for key in self.looks[0]}
-        return {**columns, "weight": self.weights, "rollouts": np.mean(self.rollouts[-10:], 0).tolist()}
+        ends = {"rollouts": np.mean(self.rollouts[-10:], 0), "informative": np.mean(self.informative[:10], 0)}
+        return {**columns, "weight": self.weights, **{name: values.tolist() for name, values in ends.items()}}
 
 
 def joined(runs: Sequence[dict[str, Any]], parts: Sequence[Sequence[int]], seeds: Sequence[int]) -> dict[str, Any]:
@@ -191,7 +195,7 @@ def joined(runs: Sequence[dict[str, Any]], parts: Sequence[Sequence[int]], seeds
     for key, column in runs[0].items():
         if key == "clock":
             whole[key] = [sum(times) for times in zip(*(run[key] for run in runs), strict=True)]
-        elif key == "rollouts":
+        elif key in ("rollouts", "informative"):
             whole[key] = across([run[key] for run in runs])
         elif key != "gallery" and column and isinstance(column[0], list):
             whole[key] = [across(rows) for rows in zip(*(run[key] for run in runs), strict=True)]

@@ -77,14 +77,15 @@ class History:
             base = sum(self.base[name]) / len(self.base[name])
             first = next(i for i in range(len(column)) if all(not low <= v <= high for v in column[i:]))
             found.append(
-                f"{name} {'fell' if column[-1] < low else 'rose' if column[-1] > high else 'went'} from {base:.3g} "
-                f"to {column[-1]:.3g}, beyond what chance does, from update {self.columns['update'][first]} on (reward "
-                f"{self.columns['reward'][first]:.3g} then): look at samples before you trust the reward."
+                f"{name} {'fell' if column[-1] < low else 'rose' if column[-1] > high else 'went'} to {column[-1]:.3g} "
+                f"(fresh draws of the base: {base:.3g}), beyond their range from update "
+                f"{self.columns['update'][first]} on (reward {self.columns['reward'][first]:.3g} then): look at samples "
+                "before you trust the reward."
             )
         recent = self.weight[-5:]
         if recent and sum(recent) / len(recent) < SATURATED:
             mean = sum(recent) / len(recent)
-            found.append(f"the mean sigmoid weight is {mean:.3g}: groups count as told apart, try a smaller beta.")
+            found.append(f"the mean sigmoid factor is {mean:.3g}: groups count as told apart, try a smaller beta.")
         return found
 
     def plot(self) -> Figure:

@@ -47,21 +47,27 @@ def reward_curves(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
     return style.finished(fig)
 
 
+PANELS = (
+    ("off_manifold", "share outside every mode", 0.0111),
+    ("offset", "offset of modes, std", 0.0),
+    ("spread", "width of modes / std", 0.974),
+)
+
+
 def monitors(rings: Mapping[int, Runs], arms: Sequence[str]) -> Figure:
-    """Share of samples outside every mode (above) and spread within modes (below) against updates.
+    """Share of samples outside every mode, offset and width of the modes against updates; thin lines: exact 2-D data.
 
     rings: dimension -> arm -> run of `improve`. arms: which to draw.
     """
-    fig, axes = plt.subplots(2, len(rings), figsize=(7.2, 4.8), sharex=True, sharey="row")
+    fig, axes = plt.subplots(len(PANELS), len(rings), figsize=(7.2, 6.4), sharex=True, sharey="row")
     for column, (dim, runs) in enumerate(rings.items()):
-        for row, (key, _) in enumerate((("off_manifold", 0), ("spread", 1))):
+        for row, (key, label, exact) in enumerate(PANELS):
             for arm in arms:
                 _line(axes[row][column], runs[arm]["updates"], runs[arm][key], arm, NAMES[arm])
+            axes[row][column].axhline(exact, color=style.BLACK, lw=0.8)
+            axes[row][0].set_ylabel(label)
         axes[0][column].set_title(f"ring, D = {dim}")
-        axes[1][column].axhline(1, color=style.BLACK, lw=0.8)
-        axes[1][column].set_xlabel("updates")
-    axes[0][0].set_ylabel("share outside every mode")
-    axes[1][0].set_ylabel("std within modes / data's")
+        axes[-1][column].set_xlabel("updates")
     fig.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return style.finished(fig)
 

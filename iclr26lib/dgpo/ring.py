@@ -25,7 +25,7 @@ class PromptedRing:
     dim: dimensions of a sample; the centres lie on a circle in the first two, and are 0 in all others.
     modes: number of modes, and of prompts. radius: of the circle. std: of a mode in every coordinate.
     follow: probability that a base sample comes from the prompt's mode; otherwise from any mode, its own included.
-    judged: how many coordinates, the first ones, the reward looks at; None for all.
+    plane_only: the reward looks at the plane of the circle and not at the other coordinates.
     Raises ValueError for sizes out of range, or when one draw in a hundred of a neighbouring mode would be rewarded,
     TypeError for sizes that are no numbers.
     """
@@ -35,7 +35,7 @@ class PromptedRing:
     radius: float = 2.0
     std: float = 0.15
     follow: float = 0.2
-    judged: int | None = None
+    plane_only: bool = False
 
     def __post_init__(self) -> None:
         if min(positive("dim", self.dim), positive("modes", self.modes)) < 2:
@@ -43,8 +43,6 @@ class PromptedRing:
         finite_positive("radius", self.radius)
         finite_positive("std", self.std)
         probability(follow=self.follow)
-        if self.judged is not None and not 2 <= self.judged <= self.dim:
-            raise ValueError(f"judged must be None or 2..{self.dim} coordinates, got {self.judged}")
         if self.confusion > CONFUSION_LIMIT:
             raise ValueError(
                 f"the modes are too close: {self.confusion:.3f} of a neighbour's draws would be rewarded, at most "
@@ -68,18 +66,22 @@ class PromptedRing:
 
     @cached_property
     def hit(self) -> float:
-        """Radius around a centre that holds 98.89 % of the mode's mass: 3 std in 2-D, more in more dimensions."""
-        return self._reach(self.dim)
+        """Radius around a centre, in the plane of the circle, that holds 98.89 % of the mode's mass: 3 std."""
+        return self._radius(2)
 
-    def _reach(self, coordinates: int) -> float:
-        """Radius that holds as much of a mode in so many coordinates as 3 std do in two."""
+    @cached_property
+    def reach(self) -> float:
+        """Radius around 0, in the other coordinates, that holds as much of their mass; infinite if there are none."""
+        return self._radius(self.dim - 2) if self.dim > 2 else math.inf
+
+    def _radius(self, coordinates: int) -> float:
         return self.std * math.sqrt(stats.chi2.ppf(THREE_STD_MASS, coordinates))
 
     @cached_property
     def confusion(self) -> float:
         """Probability that a draw of a mode lies within `hit` of a neighbouring centre."""
         apart = 2 * self.radius * math.sin(math.pi / self.modes) / self.std
-        return float(stats.ncx2.cdf((self.hit / self.std) ** 2, self.dim, apart**2))
+        return float(stats.ncx2.cdf((self.hit / self.std) ** 2, 2, apart**2))
 
     @cached_property
     def centres(self) -> Tensor:
@@ -95,60 +97,77 @@ class PromptedRing:
         return self.centres[mode] + self.std * streams.normal(n, self.dim), c
 
     def reward(self, x: Tensor, c: Tensor) -> Tensor:
-        """1 for samples x (B, dim) nearer than `hit` to the mode of their prompt c (B,) int64, else 0: (B,) float32.
+        """1 for samples x (B, dim) at the mode of their prompt c (B,) int64, else 0: (B,) float32.
 
-        With `judged`, distance and radius are those of the first so many coordinates.
-        Raises ValueError or TypeError for shapes, dtypes, values or prompts that do not fit.
+        At a mode is who lies within `hit` of its centre in the plane and within `reach` of 0 in the other coordinates;
+        with `plane_only` the latter is not asked. Raises ValueError or TypeError for shapes, dtypes, values or prompts
+        that do not fit.
         """
         check_batch(x, c, self.shape, self.prompts)
-        seen = self.judged or self.dim
-        away = (x - self.centres.to(x)[c])[:, :seen].norm(dim=1)
-        return (away < self._reach(seen)).float()
+        away = (x - self.centres.to(x)[c])[:, :2].norm(dim=1)
+        return ((away < self.hit) & (self.plane_only | self._rest(x))).float()
+
+    def _rest(self, x: Tensor) -> Tensor:
+        """Whether the other coordinates of samples x (B, dim) are where the data's are, bool (B,)."""
+        return x[:, 2:].norm(dim=1) < self.reach
 
     def nearest(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Distance (B,) of samples x (B, dim) to the nearest centre, and that mode (B,) int64.
+        """Distance (B,) in the plane of samples x (B, dim) to the nearest centre, and that mode (B,) int64.
 
         Raises ValueError or TypeError for shapes, dtypes or values that do not fit.
         """
         check_samples(x, self.shape)
-        away = torch.cdist(x, self.centres.to(x), compute_mode="donot_use_mm_for_euclid_dist")
-        return tuple(away.min(1))
+        centres = self.centres.to(x)[:, :2]
+        return tuple(torch.cdist(x[:, :2], centres, compute_mode="donot_use_mm_for_euclid_dist").min(1))
 
     def off_manifold(self, x: Tensor) -> float:
-        """Share of samples x (B, dim) at `hit` or farther from every centre; 0.0111 for exact data.
+        """Share of samples x (B, dim) that are at no mode, in the plane or in the other coordinates.
 
+        0.0111 for exact data in 2-D, 0.0221 in more dimensions.
         Raises ValueError or TypeError for shapes, dtypes or values that do not fit.
         """
-        return share(self.nearest(x)[0] >= self.hit)
+        return share((self.nearest(x)[0] >= self.hit) | ~self._rest(x))
 
     def residuals(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Samples of x (B, dim) that lie on the manifold, minus their nearest centre, (M, dim) with M <= B, in std.
+        """Samples of x (B, dim) within `hit` of a centre in the plane, minus that centre, (M, 2), M <= B, in std.
 
-        Returns them with their mode (M,) int64. Raises ValueError or TypeError for input that does not fit.
+        Returns them, float64 on the CPU, with their mode (M,) int64. Raises ValueError or TypeError for input that does
+        not fit.
         """
         away, mode = self.nearest(x)
         kept = away < self.hit
-        return (x[kept] - self.centres.to(x)[mode[kept]]) / self.std, mode[kept]
+        found = (x[kept] - self.centres.to(x)[mode[kept]])[:, :2] / self.std
+        return found.cpu().double(), mode[kept].cpu()
 
     def spread(self, x: Tensor) -> float:
-        """Within-mode std ratio of samples x (B, dim): their coordinates' spread around the nearest centre over `std`.
+        """Width of the modes in the plane: std of samples x (B, dim) about their own mode's mean, over `std`.
 
-        Only samples on the manifold count, which cuts the tails: exact data give 0.974 in 2-D, not 1. The spread is
-        the root mean square over coordinates, around the true centre: a cluster beside its centre is not narrow to this
-        measure, `offset` shows it. nan when no sample is on the manifold.
-        Raises ValueError or TypeError for shapes, dtypes or values that do not fit.
+        Pooled over modes; only samples within `hit` of a centre count, which cuts the tails: exact data give 0.974.
+        nan when no mode has two of them. Raises ValueError or TypeError for shapes, dtypes or values that do not fit.
         """
-        return float(self.residuals(x)[0].cpu().double().square().mean().sqrt())
+        away, mode = self.residuals(x)
+        groups = [g - g.mean(0) for g in (away[mode == m] for m in mode.unique()) if len(g) > 1]
+        free = 2 * sum(len(g) - 1 for g in groups)
+        return math.sqrt(sum(float(g.square().sum()) for g in groups) / free) if free else math.nan
 
     def offset(self, x: Tensor) -> float:
-        """Distance in std between each mode's mean sample and its centre, averaged over the modes that x (B, dim) hits.
+        """Distance in std, in the plane, of each mode's mean sample from its centre, mean over the modes that x hits.
 
-        Only samples on the manifold count; about 0 for exact data. nan when no sample is on the manifold.
+        x: (B, dim). Only samples within `hit` of a centre count; about 0 for exact data, nan when there are none.
         Raises ValueError or TypeError for shapes, dtypes or values that do not fit.
         """
-        away, mode = (t.cpu() for t in self.residuals(x))
-        means = [away[mode == m].double().mean(0).norm() for m in mode.unique()]
+        away, mode = self.residuals(x)
+        means = [away[mode == m].mean(0).norm() for m in mode.unique()]
         return float(torch.stack(means).mean()) if means else math.nan
+
+    def rest(self, x: Tensor) -> float:
+        """Root mean square of the coordinates outside the plane of samples x (B, dim), over `std`; nan in 2-D.
+
+        All samples count; 1 for exact data. Raises ValueError or TypeError for shapes, dtypes or values that do not
+        fit.
+        """
+        check_samples(x, self.shape)
+        return float(x[:, 2:].cpu().double().square().mean().sqrt()) / self.std
 
     def mode_shares(self, x: Tensor, c: Tensor) -> Tensor:
         """Share of each prompt's samples that lie nearest to each mode, (prompts, modes) float64, rows sum to 1.
@@ -164,12 +183,12 @@ class PromptedRing:
         return counts / total
 
     def monitors(self, x: Tensor, c: Tensor) -> dict[str, float]:
-        """What the reward does not see, of samples x (B, dim) and prompts c (B,): off_manifold, spread, offset.
+        """What the reward does not see, of x (B, dim) and prompts c (B,): off_manifold, spread, offset, rest.
 
         Raises ValueError or TypeError for shapes, dtypes, values or prompts that do not fit.
         """
         check_batch(x, c, self.shape, self.prompts)
-        return {"off_manifold": self.off_manifold(x), "spread": self.spread(x), "offset": self.offset(x)}
+        return {name: getattr(self, name)(x) for name in ("off_manifold", "spread", "offset", "rest")}
 
 
 def tilted_mass(p_ref: Tensor, r: Tensor, beta: float) -> Tensor:
