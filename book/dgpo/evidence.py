@@ -15,7 +15,22 @@
 # made us change the task in thirty-two dimensions; what was changed, and what that run said, stands at the end.
 
 # %% tags=["bootstrap", "remove-cell"]
+import sys
 
+if "google.colab" in sys.modules:
+    import os
+    import subprocess
+
+    address, tag = "https://github.com/iclr26lib/iclr26lib", "v0.1.0"
+    if not os.path.isdir("iclr26"):
+        clone = ["git", "clone", "-q", "--depth=1", f"--branch={tag}", address, "iclr26"]
+        subprocess.run(clone, check=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "./iclr26[dgpo]"], check=True)
+    sys.path.insert(0, "iclr26")
+    from iclr26lib import records
+
+    print(records.environment())
 # %% tags=["parameters"]
 scale = None
 seed = 0
