@@ -1,7 +1,7 @@
-"""Sixteen settings for every method on both rings, tried on pilot seeds that no claim is judged on.
+"""Twenty settings for every method on both rings, tried on pilot seeds that no claim is judged on.
 
 `python -m iclr26lib.dgpo.tuning` tries them and writes the log to `tuned.py`; `best(case)` gives the chosen one. All at
-the book's sizes: four learning rates times four values of what holds the method back (beta, or the weight of the KL).
+the book's sizes: five learning rates times four values of what holds the method back (beta, or the weight of the KL).
 The choice is by the mean reward over all looks of a run, which rewards speed and level alike.
 """
 
@@ -18,7 +18,7 @@ from .base import shipped
 from .presets import PRESETS
 
 PILOT_SEEDS = (100, 101)
-RATES = (1e-4, 3e-4, 1e-3, 3e-3)
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 JUDGED_DIMS = (2, 32)
 HELD = {"beta": (0.1, 0.3, 1.0, 3.0), "kl": (0.01, 0.04, 0.4, 1.0)}
 ARMS: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from .interface import replicas_of
+from .interface import check_velocity, replicas_of
 
 
 @dataclass
@@ -41,8 +41,11 @@ class Counted(nn.Module):
         self.shape, self.prompts, self.replicas = model.shape, model.prompts, replicas_of(model)
 
     def forward(self, x: Tensor, t: Tensor, c: Tensor) -> Tensor:
-        """Velocities (B, *shape) of the model at x (B, *shape), t (B,), c (B,), counted."""
-        v, tally, rows = self.model(x, t, c), self.tally, len(x)
+        """Velocities (B, *shape) of the model at x (B, *shape), t (B,), c (B,), counted.
+
+        Raises ValueError for a model that returns another shape.
+        """
+        v, tally, rows = check_velocity(self.model(x, t, c), x), self.tally, len(x)
         tally.forward_rows += rows
 
         def came_back(_: Tensor) -> None:

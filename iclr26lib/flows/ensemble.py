@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -23,7 +24,8 @@ class Replicas(nn.Module):
     def __init__(self, models: Sequence[nn.Module]):
         """models: S single models with equal settings, copied.
 
-        Raises ValueError for no models or models that differ, TypeError for one that is itself an ensemble or counted.
+        Raises ValueError for no models or models that differ in settings or dtype, TypeError for one that is itself an
+        ensemble or counted.
         """
         super().__init__()
         _check_alike(models)
@@ -70,16 +72,26 @@ def _check_alike(models: Sequence[nn.Module]) -> None:
     for model in models:
         if isinstance(model, Replicas | Counted) or not isinstance(model, nn.Module):
             raise TypeError(f"an ensemble is made of single models, got {type(model).__name__}")
-    kinds = {_settings(model) for model in models}
-    if len(kinds) != 1 or len({id(m) for m in models}) != len(models):
-        raise ValueError(f"models of an ensemble must be different objects with equal settings, got {sorted(kinds)}")
+    if len({id(m) for m in models}) != len(models):
+        raise ValueError("models of an ensemble must be different objects with equal settings, got one twice")
+    first, *others = (_settings(model) for model in models)
+    for i, other in enumerate(others, 1):
+        if other != first:
+            mine, theirs = next((a, b) for a, b in itertools.zip_longest(first, other) if a != b)
+            raise ValueError(
+                f"models of an ensemble must be different objects with equal settings, got {mine} and, of model {i}, "
+                f"{theirs}"
+            )
 
 
-def _settings(model: nn.Module) -> str:
-    """The class of a model, its shape, prompts and plain attributes, and the shapes of its state."""
-    plain = {k: v for k, v in vars(model).items() if isinstance(v, int | float | str | tuple) and k != "training"}
-    shapes = [(name, tuple(p.shape)) for name, p in (*model.named_parameters(), *model.named_buffers())]
-    return f"{type(model).__name__} {sorted(plain.items())} {shapes}"
+def _settings(model: nn.Module) -> list[str]:
+    """What models of one ensemble share: structure, plain attributes of all modules, kind of every state tensor."""
+    found = [type(model).__name__, *repr(model).splitlines()]
+    for name, module in model.named_modules():
+        plain = {k: v for k, v in vars(module).items() if isinstance(v, int | float | str | tuple) and k != "training"}
+        found.append(f"{name} {sorted(plain.items())}")
+    state = (*model.named_parameters(), *model.named_buffers())
+    return found + [f"{name} {tuple(p.shape)} {p.dtype}, gradient {p.requires_grad}" for name, p in state]
 
 
 def _put(module: nn.Module, name: str, value: Tensor) -> None:

@@ -102,6 +102,23 @@ def check_prompts(c: Tensor, prompts: int) -> Tensor:
     return c
 
 
+def check_velocity(v: Tensor, x: Tensor) -> Tensor:
+    """Return the velocity v of samples x (B, *shape). Raises ValueError naming both shapes where they differ."""
+    if v.shape != x.shape:
+        raise ValueError(f"the model must return a velocity like x, {tuple(x.shape)}, got {tuple(v.shape)}")
+    return v
+
+
+def check_finite(model: nn.Module) -> None:
+    """Raise FloatingPointError naming the first parameter of `model` that holds a value that is not finite."""
+    parameters = dict(model.named_parameters())
+    finite = torch.stack([p.detach().isfinite().all() for p in parameters.values()]).tolist() if parameters else []
+    for name, fine in zip(parameters, finite, strict=True):
+        if not fine:
+            bad = (~parameters[name].detach().isfinite()).nonzero()[0].tolist()
+            raise FloatingPointError(f"weight {name} at index {bad} is not finite: take a smaller learning rate")
+
+
 def replicas_of(model: nn.Module) -> int:
     """How many replicas a batch of `model` holds: its attribute `replicas`, else 1."""
     return getattr(model, "replicas", 1)

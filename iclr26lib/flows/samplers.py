@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..seeding import given
-from .interface import check_prompts, place_of, replicas_of
+from .interface import check_prompts, check_velocity, place_of, replicas_of
 from .streams import Streams
 
 Source = Streams | torch.Generator
@@ -28,8 +28,8 @@ def ode_sample(
     """Samples x0 (B, *shape) for prompts c (B,) int64, by Euler steps along `grid` (n + 1,) from 1 down to 0.
 
     model: velocity. generator: Streams (one a replica) or a torch.Generator; may be None where `noise` (B, *shape) is
-    the start. return_path: also give the path (n + 1, B, *shape). Raises ValueError for a grid, prompts or noise that
-    do not fit, TypeError for a missing generator, FloatingPointError naming the step that gave a value not finite.
+    the start. return_path: also give the path (n + 1, B, *shape). Raises ValueError for a grid, prompts, noise or
+    velocities that do not fit, TypeError for a missing generator, FloatingPointError naming the step that gave a value not finite.
 
     Equation (ode): $x_{t'} = x_t + (t' - t)\\,v_\\theta(x_t, t, c)$ (official code, Euler form)
     """
@@ -146,7 +146,7 @@ def _start(model: nn.Module, c: Tensor, source: Source | None, noise: Tensor | N
 
 
 def _velocity(model: nn.Module, x: Tensor, t: float, c: Tensor) -> Tensor:
-    return model(x, torch.full((len(x),), t, device=x.device, dtype=x.dtype), c)
+    return check_velocity(model(x, torch.full((len(x),), t, device=x.device, dtype=x.dtype), c), x)
 
 
 def _finite(x: Tensor, step: int) -> Tensor:

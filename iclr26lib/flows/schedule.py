@@ -27,10 +27,14 @@ def shifted_grid(n: int, shift: float = 3.0) -> Tensor:
     """Times (n + 1,) float64 from exactly 1 down to exactly 0: n equal steps, then `shift_time`.
 
     n: steps of the sampler. shift: 1 leaves the steps equal. This is not the grid of diffusers'
-    FlowMatchEulerDiscreteScheduler, which shifts an already shifted end. Raises ValueError as `shift_time`, and for n
-    below 1.
+    FlowMatchEulerDiscreteScheduler, which shifts an already shifted end. Raises ValueError as `shift_time`, for n below
+    1, and for a shift so far from 1 that two points of the grid are one number.
     """
-    return shift_time(torch.linspace(1, 0, positive("n", n) + 1, dtype=torch.float64), shift)
+    grid = shift_time(torch.linspace(1, 0, positive("n", n) + 1, dtype=torch.float64), shift)
+    grid[0], grid[-1] = 1.0, 0.0  # not left to rounding
+    if not (grid[1:] < grid[:-1]).all():
+        raise ValueError(f"shift {shift} leaves no {n} steps that fall: take one nearer to 1, got {grid.tolist()}")
+    return grid
 
 
 def interpolate(x0: Tensor, noise: Tensor, t: Time) -> tuple[Tensor, Tensor]:

@@ -56,12 +56,26 @@ class Streams:
         """Where the streams stand, for a checkpoint: seeds, name and one byte tensor a generator."""
         return {"seeds": self.seeds, "name": self.name, "generators": [g.get_state() for g in self.generators]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state()`. Raises ValueError when it is one of other seeds or of another stream."""
+    def check(self, state: dict[str, Any]) -> None:
+        """Raise ValueError where `state` is no `state()`, or one of other seeds or of another stream."""
+        if not isinstance(state, dict) or set(state) != {"seeds", "name", "generators"}:
+            raise ValueError(f"a state of streams has seeds, name and generators, got {state!r:.80}")
         if tuple(state["seeds"]) != self.seeds or state["name"] != self.name:
             raise ValueError(
                 f"a state of stream {state['name']!r}, seeds {list(state['seeds'])}, "
                 f"does not fit stream {self.name!r}, seeds {list(self.seeds)}"
             )
+        saved = state["generators"]
+        if len(saved) != self.replicas:
+            raise ValueError(f"{self.replicas} seeds need as many states of generators, got {len(saved)}")
+        for seed, one in zip(self.seeds, saved, strict=True):
+            try:
+                torch.Generator().set_state(one)
+            except (RuntimeError, TypeError) as error:
+                raise ValueError(f"the state of the generator of seed {seed} is damaged: {error}") from error
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state()`. Raises ValueError as `check`, with nothing changed."""
+        self.check(state)
         for g, saved in zip(self.generators, state["generators"], strict=True):
             g.set_state(saved)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from .interface import check_batch, check_prompts, finite_positive, positive, replicas_of
+from .files import check_fit, read_file
+from .interface import check_batch, check_finite, check_prompts, finite_positive, positive, replicas_of
 from .schedule import interpolate
 from .streams import Streams
 
@@ -51,7 +52,8 @@ def fit_flow(
     draw: (n, streams) -> x0 (S n, *shape), c (S n,). batch: n, rows a replica and step. lr: learning rate; schedule
     "cosine" lets it fall to 0, "constant" keeps it. streams: S seeds; they give the times (uniform) and the noise too.
     device: where the model goes and stays. progress: show a bar. Raises ValueError for settings out of range, streams
-    or data that do not fit, FloatingPointError naming replica and step when a loss is not finite.
+    or data that do not fit, FloatingPointError naming replica and step when a loss is not finite, or the weight that is
+    not after the last step.
     """
     _check(model, steps, batch, lr, streams, schedule)
     model.to(device)
@@ -66,6 +68,7 @@ def fit_flow(
         optimizer.step()
         losses.append(loss.detach())
         _look(losses, last=step + 1 == steps)
+    check_finite(model)
     return torch.stack(losses).cpu()
 
 
@@ -136,30 +139,26 @@ def load_weights(path: str | Path, models: dict[str, nn.Module] | None = None) -
     """Read the file of `save_weights` at `path`: the states by name, floats as float32, and the note.
 
     models: take the weights over, in place, each its state of that name; nothing is taken over unless all fit.
-    Raises ValueError naming the file and what is missing, unknown or of another shape.
+    Raises ValueError naming the file where it is missing or damaged, or what in it is missing, unknown, not finite, or
+    of another shape or dtype than the model's.
     """
-    if not Path(path).is_file():
-        raise ValueError(f"{path}: no such file of weights")
-    content = torch.load(path, map_location="cpu", weights_only=True)
+    content = read_file(path)
     if not isinstance(content, dict) or set(content) != {"weights", "note"}:
         raise ValueError(f"{path}: not a file of save_weights, it lacks 'weights' and 'note'")
-    weights = {
-        name: {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
-        for name, state in content["weights"].items()
-    }
+    weights = {name: _wide(f"{path}: {name}", state) for name, state in content["weights"].items()}
     for name, model in (models or {}).items():
         if name not in weights:
             raise ValueError(f"{path}: no weights of {name!r}; it holds {', '.join(sorted(weights))}")
-        _check_fit(f"{path}: {name}", weights[name], model.state_dict())
+        check_fit(f"{path}: {name}", weights[name], model.state_dict())
     for name, model in (models or {}).items():
         model.load_state_dict(weights[name])
     return weights, content["note"]
 
 
-def _check_fit(where: str, found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    """Refuse a state that a model cannot take over, naming the first difference."""
-    for key in sorted({**found, **wanted}):
-        if key not in found or key not in wanted:
-            raise ValueError(f"{where}: {key} is {'missing' if key not in found else 'unknown'}")
-        if found[key].shape != wanted[key].shape:
-            raise ValueError(f"{where}: {key} is {tuple(found[key].shape)}, not {tuple(wanted[key].shape)}")
+def _wide(where: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state as it is used, floats as float32; refuses what is no state of finite tensors."""
+    if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise ValueError(f"{where}: need a dict of tensors, got {state!r:.80}")
+    wide = {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
+    check_fit(where, wide, wide)
+    return wide
