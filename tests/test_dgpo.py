@@ -105,6 +105,14 @@ def test_surrogate_times_beta_has_the_gradient_of_the_bradley_terry_loss(beta):
     torch.testing.assert_close(grads["surrogate"] * beta, grads["bt"], rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", method.FORMS)
+def test_the_loss_sends_gradients_into_the_policy_alone(form):
+    theta, ref, A = (q.clone().requires_grad_() for q in (THETA, REF, advantages()))
+    method.dgpo_loss(theta, ref, A, 10.0, form)[0].backward()
+    assert theta.grad is not None
+    assert ref.grad is A.grad is None
+
+
 @pytest.mark.equation("dgpo", "gap")
 def test_only_weights_that_balance_cancel_the_unknown_constant():
     A = advantages()
@@ -173,6 +181,32 @@ def test_affine_rewards_give_the_same_advantages(a, b):
     changed = method.group_advantages(a * REWARDS + b, eps=0.0)
     torch.testing.assert_close(changed, advantages())
     near(method.dgpo_loss(THETA, REF, changed, 10.0)[0], 0.5038034)
+
+
+@pytest.mark.equation("dgpo", "12")
+@pytest.mark.parametrize("offset", [1e7, -1e7])
+def test_a_large_offset_costs_no_advantage_in_single_precision(offset):
+    plain = torch.tensor([[0.0, 1.0, 2.0, 4.0], [3.0, 0.0, 1.0, 1.0]])
+    for std in method.STDS:
+        torch.testing.assert_close(method.group_advantages(plain + offset, std), method.group_advantages(plain, std))
+
+
+@pytest.mark.parametrize("std", method.STDS)
+@pytest.mark.parametrize("eps", [0.0, 1e-4])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_finite_rewards_have_finite_advantages(std, eps, dtype):
+    kind = torch.finfo(dtype)
+    pair = torch.tensor([[kind.max, -kind.max], [kind.tiny, 0.0]], dtype=torch.float64).to(dtype)
+    for rewards in (pair, pair[:1], pair[1:], pair[:1].expand(3, 2), pair.abs()[:1], pair[:1] / 2 + pair[1:]):
+        assert method.group_advantages(rewards, std, eps, clip=None).isfinite().all()
+    assert method.group_advantages(pair[:1], std, eps).tolist() == [pytest.approx([1, -1], abs=1e-3)]
+    assert method.group_advantages(pair[1:], std, 0.0).tolist() == [pytest.approx([1, -1])]
+
+
+def test_the_constant_may_differ_by_group():
+    theta, ref = (q.expand(2, 4) for q in (THETA, REF))
+    both = method.implicit_rewards(theta, ref, 10.0, torch.tensor([0.5, -2.0]))
+    near(both[1], method.implicit_rewards(theta[1], ref[1], 10.0, -2.0).tolist())
 
 
 def test_constant_predictor_follows_the_closed_form():
@@ -271,6 +305,11 @@ def test_noise_of_a_seed_does_not_depend_on_its_neighbours():
         (lambda: method.dsm_loss(torch.ones(2, 3, 4), torch.ones(2, 3, 5)), ValueError, r"\(2, 3, 4\).*\(2, 3, 5\)"),
         (lambda: method.flow_noise(torch.ones(4, 2), 0.5, generator(0)), ValueError, r"\(4, 2\)"),
         (lambda: method.flow_noise(torch.ones(4, 2, 2), torch.ones(3), generator(0)), ValueError, r"\(3,\)"),
+        (lambda: method.flow_noise(torch.ones(4, 2, 2), [0.5], generator(0)), TypeError, r"\[0.5\]"),
+        (lambda: method.flow_noise(torch.ones(4, 2, 2), torch.tensor(0.5), generator(0)), ValueError, r"shape \(\)"),
+        (lambda: method.implicit_rewards(THETA, REF, 1.0, torch.ones(1, 1)), ValueError, r"\(1, 1\).*\(1,\)"),
+        (lambda: dpo_pair_loss(*torch.ones(2, 3), 1.0, torch.ones(1).bool()), ValueError, r"\(3,\).*\(1,\)"),
+        (lambda: dpo_pair_loss(*torch.ones(2, 3), 1.0, torch.ones(3)), TypeError, "bool, got torch.float32"),
         (lambda: method.flow_noise(torch.ones(4, 2, 2), 1.5, generator(0)), ValueError, "1.5"),
         (lambda: method.flow_noise(torch.ones(4, 2, 2), 0.5, None), TypeError, "Generator"),
         (lambda: method.flow_noise(torch.ones(3, 2, 2), 0.5, Streams([0, 1], "n")), ValueError, "3 groups"),

@@ -111,13 +111,14 @@ def test_a_monitor_is_reported_where_it_left_the_base_for_good():
     low, high = made([1.0]).limits("m")
     assert (low, high) == (pytest.approx(0.88), pytest.approx(1.12))  # three ranges of 0.04, more than a tenth
     (said,) = made([1.0, 0.5, 1.0, 0.8, 0.4]).warnings()
-    assert said.startswith("m fell from 1 to 0.4, ")
-    assert "from update 3 on (reward 0.3 then)" in said
-    assert "m rose from" in made([1.0, 3.0]).warnings()[0]
-    assert made([1.0, math.nan]).warnings()[0].startswith("m went from 1 to nan")
+    assert said.startswith(
+        "m fell to 0.4 (fresh draws of the base: 1), beyond their range from update 3 on (reward 0.3"
+    )
+    assert "m rose to 3 " in made([1.0, 3.0]).warnings()[0]
+    assert made([1.0, math.nan]).warnings()[0].startswith("m went to nan (fresh draws of the base: 1)")
     saturated = made([1.0])
     saturated.weight = [0.5] * 5 + [0.04] * 5
-    assert saturated.warnings() == ["the mean sigmoid weight is 0.04: groups count as told apart, try a smaller beta."]
+    assert saturated.warnings() == ["the mean sigmoid factor is 0.04: groups count as told apart, try a smaller beta."]
     saturated.weight = [0.0] * 5 + [0.06] * 5
     assert saturated.warnings() == []
     assert made([1.0], base=(2.0, 2.0)).limits("m") == (pytest.approx(1.8), pytest.approx(2.2))
@@ -134,6 +135,9 @@ def test_a_history_has_columns_a_picture_and_refuses_other_rows():
         history.add({"update": 1})
     with pytest.raises(ValueError, match="same names for every draw"):
         History.of_base([{"a": 1.0}, {"b": 1.0}])
+    for name in ("reward", "update", "passes"):
+        with pytest.raises(ValueError, match=f"a monitor cannot be called '{name}'"):
+            History.of_base([{name: 1.0, "b": 2.0}] * 2)
 
 
 # the monitors
@@ -163,10 +167,27 @@ def test_own_monitors_are_taken_as_a_function_or_a_dict(base):
     )
     two = optimise.optimise(copy.deepcopy(base), right, 2, monitors=RING.monitors, **SMALL)
     assert one.monitors == ["left"]
-    assert two.monitors == ["off_manifold", "spread", "offset"]
+    assert two.monitors == ["off_manifold", "spread", "offset", "rest"]
     assert one["reward"] == two["reward"]  # monitors draw nothing of the training's randomness
     with pytest.raises(TypeError, match="monitors must be"):
         optimise.optimise(copy.deepcopy(base), right, 2, monitors={}, **SMALL)
+    with pytest.raises(ValueError, match="a monitor cannot be called 'passes'"):
+        optimise.optimise(copy.deepcopy(base), right, 2, monitors={"passes": lambda x, c: x.mean()}, **SMALL)
+
+
+def spoiling(x, c):
+    value = right(x, c).clone()
+    x.fill_(math.nan), c.zero_()
+    return value
+
+
+def test_rewards_and_monitors_may_change_what_they_are_given(base):
+    runs = [
+        optimise.optimise(copy.deepcopy(base), each, 2, monitors={"a": lambda x, c, f=each: f(x, c).clone().mean(),
+                          "b": lambda x, c: x.std()}, **SMALL)
+        for each in (right, spoiling)
+    ]  # fmt: skip
+    assert runs[0] == runs[1]
 
 
 # training on a reward of one's own
@@ -252,6 +273,66 @@ def test_a_checkpoint_of_another_run_is_refused(base, tmp_path):
         optimise.optimise(VelocityMLP(2, 8, 32, 2, generator=generator(5)), right, 4, checkpoint=path, **SMALL)
     with pytest.raises(ValueError, match="other monitors"):
         optimise.optimise(copy.deepcopy(base), right, 4, checkpoint=path, monitors=RING.monitors, **SMALL)
+
+
+def damaged(kind, data):
+    return {
+        "empty": b"",
+        "cut off": data[: len(data) // 2],
+        "text": b"not a checkpoint",
+        "one bit": data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut off", "text", "one bit"])
+def test_a_damaged_checkpoint_is_refused_by_name(base, checkpoint, tmp_path, kind):
+    path, model = tmp_path / "run.pt", copy.deepcopy(base)
+    path.write_bytes(damaged(kind, checkpoint))
+    with pytest.raises(ValueError, match=r"run\.pt: damaged"):
+        optimise.optimise(model, right, 4, checkpoint=path, **SMALL)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), base.parameters(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(base, tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "run.pt"
+    optimise.optimise(copy.deepcopy(base), right, 2, checkpoint=path, **SMALL)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("flat"), "not a checkpoint of optimise"),
+        (lambda s: s.update(flat="no"), "not a checkpoint of optimise"),
+        (lambda s: s["trainer"].pop("updates"), "a trainer's state has"),
+        (lambda s: s["trainer"]["model"].pop("prompt.weight"), "prompt.weight is missing"),
+        (lambda s: s["trainer"].update(model={k: v.double() for k, v in s["trainer"]["model"].items()}), "float64"),
+        (lambda s: s["prompts"]["generators"].clear(), "got 0"),
+        (lambda s: s["history"]["columns"]["reward"].pop(), "not of one length"),
+        (lambda s: s["history"]["weight"].pop(), "ends at another update"),
+        (lambda s: s.update(base=s["base"][:, :1]), "another kind of model"),
+    ],
+)
+def test_a_checkpoint_is_taken_over_whole_or_not_at_all(base, checkpoint, tmp_path, change, message):
+    path, model = tmp_path / "run.pt", copy.deepcopy(base)
+    path.write_bytes(checkpoint)
+    state = torch.load(path, weights_only=True)
+    change(state)
+    torch.save(state, path)
+    with pytest.raises(ValueError, match=rf"run\.pt.*{message}"):
+        optimise.optimise(model, right, 4, checkpoint=path, **SMALL)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), base.parameters(), strict=True))
+
+
+def test_a_checkpoint_further_on_than_asked_for_and_a_folder_are_refused(base, checkpoint, tmp_path):
+    (tmp_path / "run.pt").write_bytes(checkpoint)
+    with pytest.raises(ValueError, match=r"run\.pt holds 2 updates already, more than updates = 1"):
+        optimise.optimise(copy.deepcopy(base), right, 1, checkpoint=tmp_path / "run.pt", **SMALL)
+    with pytest.raises(ValueError, match="is no file"):
+        optimise.optimise(copy.deepcopy(base), right, 1, checkpoint=tmp_path, **SMALL)
+    with pytest.raises(TypeError, match=r"cfg must be a Config, got \{\}"):
+        optimise.optimise(copy.deepcopy(base), right, 1, **{**SMALL, "cfg": {}})
 
 
 def test_rewards_that_never_differ_stop_the_run_with_advice(base, tmp_path):

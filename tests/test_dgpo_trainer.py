@@ -3,6 +3,7 @@
 import copy
 import io
 import math
+import re
 
 import numpy as np
 import pytest
@@ -17,7 +18,16 @@ from iclr26lib.dgpo.config import Config
 from iclr26lib.dgpo.method import flow_noise, group_advantages
 from iclr26lib.dgpo.ring import PromptedRing
 from iclr26lib.dgpo.trainer import DGPOTrainer
-from iclr26lib.flows import Replicas, Streams, VelocityMLP, ode_sample, sde_coefficients, sde_sample, shifted_grid
+from iclr26lib.flows import (
+    Replicas,
+    Streams,
+    VelocityMLP,
+    frozen,
+    ode_sample,
+    sde_coefficients,
+    sde_sample,
+    shifted_grid,
+)
 from iclr26lib.seeding import generator
 
 RING = PromptedRing()
@@ -424,9 +434,20 @@ def test_timestep_clip_leaves_the_grid_points_above_it(arm, t_min, points):
 
 def test_more_noise_levels_than_the_clip_leaves_are_refused():
     with pytest.raises(ValueError, match=r"4 noise levels wanted, but t_min = 0.9 leaves 3"):
-        made("dgpo", t_min=0.9).step(torch.arange(2))
+        made("dgpo", t_min=0.9)
     with pytest.raises(ValueError, match="11 steps wanted of 10"):
-        made("grpo", times=11).step(torch.arange(2))
+        made("grpo", times=11)
+
+
+@every_arm
+def test_a_velocity_of_another_shape_is_refused(arm):
+    class Narrow(Listening):
+        def forward(self, x, t, c):
+            return super().forward(x, t, c)[:, :1]
+
+    trainer = made(arm, Narrow())
+    with pytest.raises(ValueError, match=r"like x, \(15, 2\), got \(15, 1\)"):
+        trainer.step(torch.arange(3))
 
 
 # what fails leaves everything as it was
@@ -440,7 +461,7 @@ def with_one(value):
     return lambda x, c: torch.cat([closeness(x, c)[1:], torch.tensor([value], dtype=x.dtype)])
 
 
-STATES = ("model", "old", "reference", "optimizer", "updates")
+STATES = ("model", "old", "reference", "optimizer", "updates", "streams")
 BAD_REWARDS = [
     (broken, RuntimeError, "the judge is away"),
     (lambda x, c: closeness(x, c)[1:], ValueError, r"shape \(15,\).*got \(14,\)"),
@@ -450,7 +471,7 @@ BAD_REWARDS = [
     (with_one(math.nan), ValueError, "nan of sample 14 at update 2"),
     (with_one(math.inf), ValueError, "inf of sample 14"),
     (with_one(-math.inf), ValueError, "-inf of sample 14"),
-    (with_one(1e300), ValueError, "inf of sample 14"),
+    (with_one(1e300), ValueError, r"1e\+300 of sample 14.*no larger than 1e\+150"),
 ]
 BAD_PROMPTS = [
     (torch.arange(3).float(), TypeError, "int64, got torch.float32"),
@@ -502,16 +523,16 @@ def test_a_loss_that_is_not_finite_changes_nothing(arm):
     state = trainer.state_dict()
     with pytest.raises(FloatingPointError):
         trainer.step(torch.arange(3))
-    assert all(same(trainer.state_dict()[k], state[k]) for k in ("model", "old", "optimizer", "updates"))
+    assert all(same(trainer.state_dict()[k], state[k]) for k in STATES if k != "reference")  # NaN is not NaN
 
 
 @every_arm
 def test_after_a_failure_training_goes_on_as_if_it_had_not_happened(arm):
-    """The step ends between two noise levels, when half of a gradient has been added up."""
+    """The step ends between two noise levels, when half of a gradient has been added up. What it spent is counted."""
     failed, plain = made(arm), made(arm)
     for trainer in (failed, plain):
         trainer.step(torch.arange(3))
-    where, calls, forward = failed.streams.state(), [], failed.fixed.forward
+    calls, forward = [], failed.fixed.forward
 
     def interrupted(*rows):
         calls.append(rows)
@@ -523,10 +544,81 @@ def test_after_a_failure_training_goes_on_as_if_it_had_not_happened(arm):
     with pytest.raises(KeyboardInterrupt):
         failed.step(torch.arange(3))
     del failed.fixed.forward
-    failed.streams.restore(where)
     for trainer in (failed, plain):
         trainer.step(torch.arange(3))
     assert all(same(failed.state_dict()[k], plain.state_dict()[k]) for k in STATES)
+    assert failed.nfe > plain.nfe
+
+
+@every_arm
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_step_whose_weights_are_not_finite_is_undone(arm, steps):
+    trainer = made(arm, network().float())
+    for _ in range(steps):
+        trainer.step(torch.arange(3))
+    state = trainer.state_dict()
+    trainer.optimizer.param_groups[0]["lr"] = 1e39
+    with pytest.raises(FloatingPointError, match=r"weight .* is not finite: take a smaller learning rate"):
+        trainer.step(torch.arange(3))
+    trainer.optimizer.param_groups[0]["lr"] = trainer.cfg.lr
+    assert all(same(trainer.state_dict()[k], state[k]) for k in STATES)
+
+
+# what a reward function may do
+
+
+def spoiling(x, c):
+    value = closeness(x, c)
+    x.fill_(math.nan), c.zero_()
+    return value
+
+
+def with_graph(x, c):
+    with torch.enable_grad():
+        return closeness(x, c) * SCALE
+
+
+SCALE = nn.Parameter(torch.ones((), dtype=torch.float64))
+
+
+@every_arm
+@pytest.mark.parametrize("reward", [spoiling, with_graph])
+def test_a_reward_function_cannot_reach_into_the_training(arm, reward):
+    usual, other = made(arm), made(arm, reward=reward)
+    for _ in range(2):
+        assert same(other.step(torch.arange(3)), usual.step(torch.arange(3)))
+    assert same(other.state_dict(), usual.state_dict())
+    assert SCALE.grad is None
+    assert not other.score(torch.zeros(3, 2).double(), torch.arange(3)).requires_grad
+
+
+def hits(x, c):
+    return (closeness(x, c) > -2).double()
+
+
+@every_arm
+def test_a_large_offset_of_the_rewards_changes_nothing(arm):
+    """In single precision 1e9 and 1e9 + 1 are one number."""
+    usual, moved = made(arm, reward=hits), made(arm, reward=lambda x, c: hits(x, c) + 1e9)
+    assert usual.step(torch.arange(3))["informative"] == moved.step(torch.arange(3))["informative"] > 0
+    close(weights(moved.model), weights(usual.model))
+
+
+def test_dpo_tells_best_from_good_where_both_advantages_are_clipped(monkeypatch):
+    """Of 80 rewards, 78 of them 0, the advantages of 10 and 11 are 5.9 and 6.5; the clip is at 5."""
+    seen, drawn = [], []
+
+    def reward(x, c):
+        drawn.append(x)
+        return torch.tensor([0.0, -1e-9, *[0.0] * 40, 10.0, *[0.0] * 30, 11.0, *[0.0] * 6])
+
+    trainer = made("dpo", group=80, reward=reward)
+    monkeypatch.setattr(DGPOTrainer, "learn", lambda self, *rest: seen.append(rest) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        trainer.step(torch.tensor([2]))
+    x0, _, A = seen[0]
+    assert torch.equal(x0, drawn[0][[73, 1]])
+    assert A.tolist() == [[1, -1]]
 
 
 # going on from a checkpoint
@@ -570,8 +662,50 @@ def test_the_state_of_another_run_is_refused():
     state = made("dgpo", seeds=(3,)).state_dict()
     with pytest.raises(ValueError, match=r"seeds \[3\].*seeds \[7\]"):
         made("dgpo").load_state_dict(state)
-    with pytest.raises(RuntimeError, match="size mismatch"):
+    with pytest.raises(ValueError, match=r"model: layers.0.bias is \(12,\), not \(16,\)"):
         made("dgpo", network(width=16)).load_state_dict(made("dgpo").state_dict())
+    with pytest.raises(ValueError, match=r"float64, not torch.float32"):
+        made("dgpo", network().float()).load_state_dict(made("dgpo").state_dict())
+    with pytest.raises(ValueError, match="of a DPOTrainer, not of a DGPOTrainer"):
+        made("dgpo").load_state_dict(made("dpo").state_dict())
+    with pytest.raises(ValueError, match=r"other settings: beta 3\.0, not 1\.0; lr 0\.1, not 0\.0003"):
+        made("dgpo").load_state_dict(made("dgpo", beta=3.0, lr=0.1).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("counts"), "a trainer's state has"),
+        (lambda s: s.update(more=1), "a trainer's state has"),
+        (lambda s: s["old"].pop("prompt.weight"), "old: prompt.weight is missing"),
+        (lambda s: s["reference"].update(extra=torch.zeros(1)), "reference: extra is unknown"),
+        (lambda s: s["model"]["layers.0.bias"].fill_(math.nan), "layers.0.bias holds a value that is not finite"),
+        (lambda s: s["optimizer"]["state"][0].pop("exp_avg"), "exp_avg is missing"),
+        (lambda s: s["optimizer"]["state"][0].update(exp_avg=torch.zeros(3)), r"exp_avg is \(3,\)"),
+        (lambda s: s["optimizer"]["state"].update({99: {}}), "parameter 99"),
+        (lambda s: s["streams"]["generators"][0].zero_(), "generator of seed 7 is damaged"),
+        (lambda s: s["streams"].pop("name"), "seeds, name and generators"),
+        (lambda s: s.update(updates=-1), "updates and counts"),
+        (lambda s: s["counts"].pop(), "updates and counts"),
+    ],
+)
+def test_a_state_is_taken_over_whole_or_not_at_all(change, message):
+    trainer, source = made("dgpo"), made("dgpo")
+    for each in (trainer, source, source):
+        each.step(torch.arange(3))
+    before, state = trainer.state_dict(), source.state_dict()
+    change(state)
+    with pytest.raises(ValueError, match=message):
+        trainer.load_state_dict(state)
+    assert same(trainer.state_dict(), before)
+
+
+def test_the_optimiser_keeps_the_settings_of_its_trainer():
+    state = made("dgpo").state_dict()
+    state["optimizer"]["param_groups"][0]["lr"] = 5.0
+    trainer = made("dgpo")
+    trainer.load_state_dict(state)
+    assert trainer.optimizer.param_groups[0]["lr"] == trainer.cfg.lr
 
 
 # settings
@@ -583,7 +717,7 @@ POSITIVE, NOT_NEGATIVE = ("shift", "beta", "clip", "lr", "max_norm"), ("kl", "sd
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"group": 1}, "group is"),
+        ({"group": 1}, "group must be 2 or more, got 1"),
         ({"sampler_steps": 0}, "sampler_steps"),
         ({"times": 0}, "times"),
         *[({name: value}, name) for name in POSITIVE for value in (0.0, -1.0, math.nan, math.inf)],
@@ -593,7 +727,7 @@ POSITIVE, NOT_NEGATIVE = ("shift", "beta", "clip", "lr", "max_norm"), ("kl", "sd
         ({"advantage_std": "none"}, "advantage_std"),
         *[({"reference_decay": value}, "reference_decay") for value in (-0.1, 1.0, math.nan)],
         ({"ema_after": -1}, "ema_after"),
-        *[({"ema_slope": value}, "ema_slope") for value in (-0.1, math.nan)],
+        *[({"ema_slope": value}, "ema_slope") for value in (-0.1, math.nan, math.inf)],
         *[({"ema_limit": value}, "ema_limit") for value in (-0.1, 1.0, math.nan)],
     ],
 )  # fmt: skip
@@ -602,7 +736,40 @@ def test_settings_out_of_range_are_refused_at_once(settings, message):
         Config(**settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("group", 24.0), ("group", True), ("times", "4"), ("sampler_steps", 1e1), ("ema_after", None), ("offline", 0),
+     ("shared_noise", "yes"), ("lr", True), ("beta", None), ("t_min", "0.3"), ("reference_decay", "0.9"),
+     ("lr", torch.tensor(0.1)), ("rollout", 3), ("advantage_std", None)],
+)  # fmt: skip
+def test_settings_of_another_type_are_refused_with_their_value(name, value):
+    with pytest.raises(TypeError, match=f"config: {name} must be .*, got {re.escape(repr(value))}"):
+        Config(**{name: value})
+
+
+def test_settings_of_numpy_become_plain_ones_and_are_read_back():
+    cfg = Config(lr=np.float32(0.5), group=np.int64(4), offline=np.bool_(False), reference_decay=np.float64(0.25), kl=1)
+    assert cfg == Config(lr=0.5, group=4, reference_decay=0.25, kl=1)
+    kinds = {type(getattr(cfg, name)) for name in ("lr", "group", "offline", "reference_decay")}
+    assert kinds == {float, int, bool}
+    file = io.BytesIO()
+    trainer = DGPOTrainer(network(), closeness, cfg, Streams([7], "train"))
+    torch.save(trainer.state_dict(), file)
+    file.seek(0)
+    trainer.load_state_dict(torch.load(file, weights_only=True))
+
+
 def test_trainers_refuse_what_does_not_fit():
+    for argument, value in (("cfg", {}), ("streams", [7]), ("model", lambda x, t, c: x)):
+        given = {"model": network(), "reward_fn": closeness, "cfg": Config(), "streams": Streams([7], "t")}
+        with pytest.raises(TypeError, match=f"{argument} must be a "):
+            DGPOTrainer(**{**given, argument: value})
+    with pytest.raises(
+        ValueError, match=r"Linear needs the attributes .* lacks \['shape', 'prompts'\]"
+    ):
+        made("dgpo", nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="no parameter that needs a gradient"):
+        made("dgpo", frozen(network()))
     with pytest.raises(TypeError, match=r"reward_fn must be a function.*Tensor"):
         made("dgpo", reward=torch.ones(3))
     with pytest.raises(ValueError, match="1 replicas need as many seeds, got 2"):
@@ -612,7 +779,7 @@ def test_trainers_refuse_what_does_not_fit():
 @pytest.mark.parametrize("settings", [{"rollout": "ode"}, {"sde_noise": 0.0}, {"offline": True}])
 def test_grpo_refuses_rollouts_that_are_not_its_own(settings):
     with pytest.raises(ValueError, match="Flow-GRPO"):
-        made("grpo", **settings).step(torch.arange(2))
+        made("grpo", **settings)
 
 
 def test_a_model_that_says_nothing_of_replicas_is_one():
@@ -700,6 +867,15 @@ def test_a_look_gives_reward_and_monitors_of_each_seed():
     assert found["spread"][3] is found["offset"][3] is found["rest"][0] is None
 
 
+def test_a_look_takes_as_many_samples_of_every_prompt():
+    """Ten of eight prompts are sixteen: one bad prompt of eight costs an eighth."""
+    half = RING.centres.clone()
+    half[0] += 20
+    assert experiments.look(Aimed(half), RING, [4], 10)["reward"] == [0.875]
+    with pytest.raises(ValueError, match="samples must be 1 or more, got 0"):
+        experiments.look(Aimed(half), RING, [4], 0)
+
+
 def test_a_look_draws_the_same_noise_for_a_seed_beside_others():
     pair = Replicas([network(s).float() for s in (3, 8)])
     both = experiments.look(pair, RING, [3, 8], 80)
@@ -736,6 +912,8 @@ def test_passes_to_a_target_are_those_worked_out_by_hand():
     assert experiments.passes_to(RUN, [0.2, 1.0, 0.6, 0.15, 0.9]) == pytest.approx([100, 400, 100, 50, 400])
     with pytest.raises(ValueError, match="5 seeds need as many targets, got 2"):
         experiments.passes_to(RUN, [0.5, 0.5])
+    with pytest.raises(ValueError, match=r"targets must be numbers, got .*nan"):
+        experiments.passes_to(RUN, [0.5, 0.5, math.nan, 0.5, 0.5])
 
 
 def test_reward_at_so_many_passes_is_interpolated_between_looks():
@@ -767,6 +945,11 @@ def test_runs_of_some_seeds_each_make_one_of_all_in_the_order_asked_for():
     assert a["reward"] == [[0.1, 0.3], [0.5, 0.7]]
     with pytest.raises(ValueError, match=r"seeds \[1, 3, 2\] do not make one of seeds \[1, 2\]"):
         experiments.joined([a, b], [[1, 3], [2]], [1, 2])
+    for parts in ([[1, 3, 2]], [[1], [3, 2]], [[1, 3], [2], []]):
+        with pytest.raises(ValueError, match=r"runs of \[2, 1\] seeds are not those of parts"):
+            experiments.joined([a, b], parts, [3, 2, 1])
+    with pytest.raises(ValueError, match="the runs spent other passes"):
+        experiments.joined([a, {**b, "passes": [0, 8]}], [[1, 3], [2]], [3, 2, 1])
 
 
 def test_unknown_arms_and_tasks_are_refused(base):
@@ -774,6 +957,19 @@ def test_unknown_arms_and_tasks_are_refused(base):
         experiments.improve("ppo", "ring", 2, [0, 1], base, {}, **SIZES)
     with pytest.raises(ValueError, match=r"unknown task 'moons'; known: ring.*blobs"):
         experiments.task_of("moons", 2)
+
+
+@pytest.mark.parametrize("name", ["updates", "every", "samples", "last_samples", "groups"])
+def test_runs_of_no_size_are_refused(base, name):
+    with pytest.raises(ValueError, match=f"{name} must be 1 or more, got 0"):
+        experiments.improve("dgpo", "ring", 2, [0, 1], base, {}, **{**SIZES, name: 0})
+
+
+def test_runs_without_weights_are_refused(base):
+    with pytest.raises(ValueError, match="2 seeds need as many weights, got 1"):
+        experiments.improve("dgpo", "ring", 2, [0, 1], base[:1], {}, **SIZES)
+    with pytest.raises(ValueError, match="one model or more, got none"):
+        experiments.improve("dgpo", "ring", 2, [], [], {}, **SIZES)
 
 
 # the benchmark

@@ -23,6 +23,14 @@ def test_grid_of_ten_steps_shifted_by_three():
     assert flows.shift_time(0.3, 3.0) == pytest.approx(0.5625, abs=1e-12)
 
 
+@pytest.mark.parametrize("shift", [1e-3, 0.1, 0.3, 0.7, 1, 1.1, 3, 7.3, 1e3])
+def test_every_grid_ends_exactly_and_falls(shift):
+    for n in (1, 2, 7, 50):
+        grid = flows.shifted_grid(n, shift)
+        assert (grid[0].item(), grid[-1].item()) == (1.0, 0.0)
+        assert (grid[1:] < grid[:-1]).all()
+
+
 @pytest.mark.equation("flows", "shift")
 def test_shifting_multiplies_the_odds_of_noise_to_data():
     t = torch.linspace(0.05, 0.95, 7, dtype=torch.float64)

@@ -145,6 +145,73 @@ def test_files_of_weights_that_do_not_fit_are_refused_and_change_nothing(tmp_pat
         flows.save_weights(path, {"a": model})
 
 
+@pytest.mark.parametrize("kind", ["empty", "cut off", "text", "one bit", "folder"])
+def test_damaged_files_of_weights_are_refused_by_name(tmp_path, kind):
+    path, model = tmp_path / "base.pt", small_mlp(5)
+    flows.save_weights(path, {"a": small_mlp(0)})
+    before, data = model.layers[0].weight.clone(), path.read_bytes()
+    middle = data.index(small_mlp(0).layers[0].weight.detach().half().numpy().tobytes())
+    changed = {"empty": b"", "cut off": data[:middle], "text": b"weights"}
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(changed.get(kind, data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]))
+    with pytest.raises(ValueError, match=r"base\.pt: (damaged|no such file)"):
+        flows.load_weights(path, {"a": model})
+    assert torch.equal(model.layers[0].weight, before)
+
+
+def test_weights_that_no_model_can_have_are_refused(tmp_path):
+    path, model = tmp_path / "base.pt", small_mlp(5)
+    before = model.layers[0].weight.clone()
+    state = {k: v.clone() for k, v in small_mlp(0).state_dict().items()}
+    state["layers.0.bias"][1] = math.nan
+    for content, message in (
+        ({"a": state}, r"a: layers.0.bias holds a value that is not finite"),
+        ({"a": {"layers.0.bias": [0.0]}}, "a: need a dict of tensors"),
+        ({"a": 3}, "a: need a dict of tensors"),
+        ([], "not a file of save_weights"),
+    ):
+        torch.save({"weights": content, "note": {}}, path)
+        with pytest.raises(ValueError, match=rf"base\.pt: {message}"):
+            flows.load_weights(path, {"a": model})
+    flows.save_weights(path, {"a": small_mlp(0)})
+    with pytest.raises(ValueError, match=r"layers.0.bias is torch.float32, not torch.float64"):
+        flows.load_weights(path, {"a": small_mlp(5).double()})
+    assert torch.equal(model.layers[0].weight, before)
+
+
+def test_weights_that_the_last_step_broke_are_found():
+    """Every loss is finite: it is taken before the step, here of 1e39 in single precision."""
+    model = small_mlp()
+    with pytest.raises(FloatingPointError, match=r"weight .* is not finite"):
+        flows.fit_flow(model, gaussian_data, 1, 8, 1e39, flows.Streams([0], "fit"))
+
+
+class Headed(nn.Module):
+    """A layer with a setting that its name does not show."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+
+def with_layer(layer):
+    model = small_mlp()
+    model.more = layer
+    return model
+
+
+class Flat(nn.Module):
+    """A model whose velocity lacks a dimension."""
+
+    shape, prompts = (2,), 3
+
+    def forward(self, x, t, c):
+        return x[:, :1]
+
+
 # bad input
 
 X, T, C = torch.zeros(4, 2), torch.full((4,), 0.5), torch.zeros(4, dtype=torch.int64)
@@ -157,6 +224,19 @@ REFUSED = {
     "shift of zero": (ValueError, "shift must be positive and finite, got 0", lambda: flows.shift_time(0.5, 0)),
     "no steps": (ValueError, "n must be 1 or more, got 0", lambda: flows.shifted_grid(0, 3.0)),
     "steps not whole": (TypeError, "n must be an integer, got 2.0", lambda: flows.shifted_grid(2.0, 3.0)),
+    "shift that leaves one number": (ValueError, "no 10 steps that fall", lambda: flows.shifted_grid(10, 1e17)),
+    "shift that leaves one number, below": (ValueError, "that fall", lambda: flows.shifted_grid(10, 5e-324)),
+    "velocity of other shape in a sampler": (
+        ValueError,
+        r"like x, \(4, 2\), got \(4, 1\)",
+        lambda: flows.ode_sample(Flat(), C, GRID, rng()),
+    ),
+    "velocity of other shape in a policy": (
+        ValueError,
+        r"\(4, 2\), got \(4, 1\)",
+        lambda: flows.sde_sample(Flat(), C, GRID, 0.7, rng(), return_path=True),
+    ),
+    "velocity of other shape, counted": (ValueError, r"\(4, 2\), got \(4, 1\)", lambda: flows.Counted(Flat())(X, T, C)),
     "noise of one row": (ValueError, r"\(4, 2\) and \(1, 2\)", lambda: flows.interpolate(X, X[:1], 0.5)),
     "noise of other dtype": (TypeError, "torch.float64", lambda: flows.interpolate(X, X.double(), 0.5)),
     "times of other length": (ValueError, r"number or \(4,\)", lambda: flows.interpolate(X, X, T[:3])),
@@ -170,6 +250,26 @@ REFUSED = {
     "subset too large": (ValueError, "k = 6 different numbers of 5", lambda: flows.Streams([1], "x").subset(6, 5)),
     "empty ensemble": (ValueError, "at least one model", lambda: flows.Replicas([])),
     "unequal ensemble": (ValueError, "equal settings", lambda: flows.Replicas([small_mlp(), small_mlp(width=8)])),
+    "ensemble of other layers": (
+        ValueError,
+        r"Dropout\(p=0.1.*and, of model 1,.*Dropout\(p=0.2",
+        lambda: flows.Replicas([with_layer(nn.Dropout(p)) for p in (0.1, 0.2)]),
+    ),
+    "ensemble of other attributes": (
+        ValueError,
+        "'heads', 2.*'heads', 4",
+        lambda: flows.Replicas([with_layer(Headed(n)) for n in (2, 4)]),
+    ),
+    "ensemble of other dtype": (
+        ValueError,
+        "float32.*float64",
+        lambda: flows.Replicas([small_mlp(), small_mlp(1).double()]),
+    ),
+    "ensemble half frozen": (
+        ValueError,
+        "gradient True.*gradient False",
+        lambda: flows.Replicas([small_mlp(), flows.frozen(small_mlp(1))]),
+    ),
     "one model twice": (ValueError, "different objects", lambda: flows.Replicas([small_mlp()] * 2)),
     "ensemble of counted": (TypeError, "got Counted", lambda: flows.Replicas([flows.Counted(small_mlp())])),
     "rows that do not split": (

@@ -20,10 +20,12 @@ def dpo_pair_loss(delta_best: Tensor, delta_worst: Tensor, beta: float, counts: 
 
     delta_best, delta_worst: (P,). counts: bool (P,), False for a group whose rewards are all equal and which has
     neither; None: all count. Returns the mean over all P, a group without a pair adding no gradient. Raises ValueError
-    for unequal shapes, beta <= 0.
+    for unequal shapes, beta <= 0, TypeError for counts that are not bool.
     """
-    _same_shape(delta_best=delta_best, delta_worst=delta_worst)
+    _same_shape(delta_best=delta_best, delta_worst=delta_worst, counts=delta_best if counts is None else counts)
     _positive(beta=beta)
+    if counts is not None and counts.dtype != torch.bool:
+        raise TypeError(f"counts must be bool, got {counts.dtype}")
     losses = F.softplus(beta * (delta_best - delta_worst))
     return (losses if counts is None else torch.where(counts, losses, losses.detach())).mean()
 
@@ -34,6 +36,15 @@ class DPOTrainer(DGPOTrainer):
     Noise, noise levels, clip, reference and the distance to it are DGPO's, so that only the use of the group differs;
     the division of the loss by beta as well, which leaves beta the meaning it has there.
     """
+
+    def advantages(self, rewards: Tensor) -> Tensor:
+        """1 for the best sample of each group, -1 for the worst, 0 for the rest and where all rewards are equal.
+
+        rewards: (S, P, G). Returns (S, P, G). Ties go to the first; nothing is clipped before.
+        """
+        best, worst = (rewards == pick(-1, keepdim=True) for pick in (rewards.amax, rewards.amin))
+        first = [(each & (each.cumsum(-1) == 1)).to(rewards) for each in (best, worst)]
+        return first[0] - first[1]
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
         """Keep two samples a group, with advantages 1 and -1 (0 and 0 where all rewards are equal), and learn.
@@ -77,27 +88,30 @@ class FlowGRPOTrainer(GroupTrainer):
     """Flow-GRPO: every step of an SDE rollout is a Gaussian policy, trained by PPO with a KL term.
 
     `cfg.times` is how many steps of each trajectory are trained on, drawn anew each time; all of them where it equals
-    `cfg.sampler_steps`. `cfg.kl` weighs the exact KL of a step. `cfg.rollout` must be "sde".
+    `cfg.sampler_steps`. `cfg.kl` weighs the exact KL of a step, averaged over the sample's dimensions as the log
+    densities are. `cfg.rollout` must be "sde".
     """
 
-    def rollout(self, c: Tensor) -> Tensor:
-        """Final samples (B, *D) for prompts c (B,); the trajectory and its log densities are kept for `learn`.
-
-        Raises ValueError for settings without noise.
-        """
-        if self.cfg.rollout != "sde" or self.cfg.sde_noise == 0 or self.cfg.offline:
+    def check(self) -> None:
+        """Raise ValueError for settings without noise, or more steps to train on than a rollout has."""
+        cfg = self.cfg
+        if cfg.rollout != "sde" or cfg.sde_noise == 0 or cfg.offline:
             raise ValueError(
-                "Flow-GRPO needs its own rollouts, with noise: rollout='sde', sde_noise > 0, offline=False"
+                "Flow-GRPO needs its own rollouts, with noise: rollout='sde', sde_noise > 0, offline=False, got "
+                f"{cfg.rollout!r}, {cfg.sde_noise} and {cfg.offline}"
             )
+        if cfg.times > cfg.sampler_steps:
+            raise ValueError(f"{cfg.times} steps wanted of {cfg.sampler_steps}")
+
+    def rollout(self, c: Tensor) -> Tensor:
+        """Final samples (B, *D) for prompts c (B,); the trajectory and its log densities are kept for `learn`."""
         x0, self._path, self._log_prob = sde_sample(
             self.policy, c, self.grid, self.cfg.sde_noise, self.streams, return_path=True
         )
         return x0
 
     def times(self) -> Tensor:
-        """Indices (S, M) of the steps to train on. Raises ValueError for more steps than a rollout has."""
-        if self.cfg.times > self.cfg.sampler_steps:
-            raise ValueError(f"{self.cfg.times} steps wanted of {self.cfg.sampler_steps}")
+        """Indices (S, M) of the steps to train on."""
         return self.streams.subset(self.cfg.times, self.cfg.sampler_steps)
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:

@@ -1,7 +1,27 @@
 """Settings of the trainers, one line of meaning a field."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+KINDS = {
+    int: ((int,), "a whole number"),
+    bool: ((bool,), "True or False"),
+    str: ((str,), "a word"),
+    float: ((float, int), "a number"),
+    float | None: ((float, int, type(None)), "a number or None"),
+}
+RULES = {
+    "2 or more": (lambda v: v >= 2, "group"),
+    "1 or more": (lambda v: v >= 1, "sampler_steps times"),
+    "positive and finite": (lambda v: 0 < v < math.inf, "shift beta clip lr max_norm"),
+    "0 or more and finite": (lambda v: 0 <= v < math.inf, "kl sde_noise weight_decay ema_after ema_slope"),
+    "in [0, 1)": (lambda v: 0 <= v < 1, "t_min ema_limit"),
+    "None or in [0, 1)": (lambda v: v is None or 0 <= v < 1, "reference_decay"),
+    "'group' or 'global'": (lambda v: v in ("group", "global"), "advantage_std"),
+    "'ode' or 'sde'": (lambda v: v in ("ode", "sde"), "rollout"),
+}
 
 
 def _(default, text: str):
@@ -20,7 +40,9 @@ class Config:
     shared_noise: bool = _(True, "one noise a group and noise level (official code)")
     beta: float = _(1.0, "how soon a group counts as told apart (paper: 100, on a latent image)")
     clip: float = _(0.01, "PPO-style clip (official code); of Flow-GRPO: of its probability ratio")
-    kl: float = _(0.02, "weight of the squared distance to the reference's velocity (official code)")
+    kl: float = _(
+        0.02, "weight of the distance to the reference, a mean over dimensions (official code); see the trainers"
+    )
     advantage_std: str = _("group", "std of the rewards over each 'group' or 'global'")
     rollout: str = _("ode", "sampler of the rollouts, 'ode' or 'sde'")
     sde_noise: float = _(0.7, "noise level a of the SDE sampler (Flow-GRPO's code)")
@@ -34,22 +56,22 @@ class Config:
     max_norm: float = _(1.0, "gradient norm is clipped here (official code)")
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings on which no trainer could run."""
-        positive = (self.shift, self.beta, self.clip, self.lr, self.max_norm)
-        needed = {
-            "group is 2 or more": self.group >= 2,
-            "sampler_steps, times are 1 or more": min(self.sampler_steps, self.times) >= 1,
-            "shift, beta, clip, lr and max_norm are positive and finite": all(0 < v < math.inf for v in positive),
-            "0 <= t_min < 1": 0 <= self.t_min < 1,
-            "kl, sde_noise and weight_decay are 0 or more and finite": all(
-                0 <= v < math.inf for v in (self.kl, self.sde_noise, self.weight_decay)
-            ),
-            "advantage_std is 'group' or 'global'": self.advantage_std in ("group", "global"),
-            "rollout is 'ode' or 'sde'": self.rollout in ("ode", "sde"),
-            "reference_decay is None or in [0, 1)": self.reference_decay is None or 0 <= self.reference_decay < 1,
-            "ema_after is 0 or more, 0 <= ema_slope, 0 <= ema_limit < 1": self.ema_after >= 0
-            and self.ema_slope >= 0
-            and 0 <= self.ema_limit < 1,
-        }
-        if broken := [rule for rule, holds in needed.items() if not holds]:
-            raise ValueError(f"config: needs {'; '.join(broken)}")
+        """Make numbers of numpy plain ones. Raises TypeError or ValueError naming a field on which nothing could run.
+
+        Whole numbers and yes or no must be just that: 24.0 is no number of samples, and 1 is no yes.
+        """
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, each.name, value := value.item())
+            kinds, words = KINDS[each.type]
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise TypeError(f"config: {each.name} must be {words}, got {value!r}")
+        broken = [
+            f"{name} must be {rule}, got {getattr(self, name)!r}"
+            for rule, (holds, names) in RULES.items()
+            for name in names.split()
+            if not holds(getattr(self, name))
+        ]
+        if broken:
+            raise ValueError(f"config: {'; '.join(broken)}")

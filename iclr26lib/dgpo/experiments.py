@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..flows import DiT, Replicas, Streams, UNet, VelocityMLP, fit_flow, ode_sample, shifted_grid
+from ..flows.interface import positive
 from ..seeding import generator
 from .baselines import DPOTrainer, FlowGRPOTrainer
 from .blobs import CountBlobs
@@ -73,7 +74,10 @@ def restored(world: Any, weights: Weights, width: int, depth: int, device: str =
     """The models of `weights`, side by side.
 
     world: of `task_of`. weights: one dict of arrays a model. width, depth: of the networks. device: where they go.
+    Raises ValueError for no weights.
     """
+    if len(weights) == 0:
+        raise ValueError("weights must be those of one model or more, got none")
     models = [fresh_model(world, 0, width, depth) for _ in weights]
     for model, arrays in zip(models, weights, strict=True):
         model.load_state_dict({k: torch.as_tensor(v) for k, v in arrays.items()})
@@ -84,10 +88,11 @@ def restored(world: Any, weights: Weights, width: int, depth: int, device: str =
 def look(model: nn.Module, world: Any, seeds: Sequence[int], samples: int) -> dict[str, list[float | None]]:
     """Reward and monitors, one value a seed, of `samples` samples over all prompts alike, by a 20-step ODE solver.
 
-    model: S replicas. world: its task. seeds: S. A monitor that has nothing to measure (no sample on the manifold) is
-    None.
+    model: S replicas. world: its task. seeds: S. samples: rounded up to as many for every prompt. A monitor that has
+    nothing to measure (no sample on the manifold) is None. Raises ValueError for samples below 1.
     """
     device = next(model.parameters()).device
+    samples = -(-positive("samples", samples) // world.prompts) * world.prompts
     c = (torch.arange(samples) % world.prompts).repeat(len(seeds)).to(device)
     noise = Streams(seeds, "look").normal(samples, *world.shape).to(device)
     x = ode_sample(model, c, LOOK_GRID, Streams(seeds, "unused"), noise=noise)
@@ -115,11 +120,15 @@ def improve(
     keep from before and after. Returns {"updates", "passes": (looks,), "reward" and each monitor: (looks, seeds),
     "clock": (looks,) seconds without the looks, "weight": (updates, seeds) mean sigmoid weight where there is one,
     "rollouts": (seeds,) mean reward of the last ten rollouts, by the sampler that made them, "informative": (seeds,)
-    share of groups with unequal rewards in the first ten}. Raises ValueError for an unknown arm, FloatingPointError
-    when a run diverges.
+    share of groups with unequal rewards in the first ten}. Raises ValueError for an unknown arm, sizes below 1 or other
+    weights than one a seed, FloatingPointError when a run diverges.
     """
     if arm not in TRAINERS:
         raise ValueError(f"unknown arm {arm!r}; known: {', '.join(TRAINERS)}")
+    positive("updates", updates), positive("groups", groups), positive("every", every)
+    positive("samples", samples), positive("last_samples", last_samples)
+    if len(weights) != len(seeds):
+        raise ValueError(f"{len(seeds)} seeds need as many weights, got {len(weights)}")
     world = task_of(task, size)
     model = restored(world, weights, width, depth, device)
     trainer = TRAINERS[arm](model, world.reward, Config(**settings), Streams(seeds, "train"))
@@ -180,8 +189,18 @@ def joined(runs: Sequence[dict[str, Any]], parts: Sequence[Sequence[int]], seeds
     """One run of `improve` out of runs of disjoint seeds.
 
     runs: alike but for their seeds. parts: the seeds of each. seeds: the order wanted. What is not a value a seed is
-    that of the first run; "clock" is the sum. Raises ValueError where the seeds of the parts are not those of `seeds`.
+    that of the first run; "clock" is the sum. Raises ValueError where the seeds of the parts are not those of `seeds`
+    or of the runs.
     """
+    if (
+        not runs
+        or len(runs) != len(parts)
+        or any(len(run["reward"][0]) != len(part) for run, part in zip(runs, parts, strict=True))
+    ):
+        found = [len(run["reward"][0]) for run in runs]
+        raise ValueError(f"runs of {found} seeds are not those of parts of {[len(part) for part in parts]}")
+    if any(run["passes"] != runs[0]["passes"] for run in runs):
+        raise ValueError(f"the runs spent other passes: {[run['passes'] for run in runs]}")
     here = [seed for part in parts for seed in part]
     if sorted(here) != sorted(seeds):
         raise ValueError(f"runs of seeds {here} do not make one of seeds {list(seeds)}")
@@ -207,11 +226,13 @@ def passes_to(run: dict[str, Any], targets: Sequence[float]) -> list[float]:
 
     run: of `improve`. targets: (seeds,). A seed that is there from the start counts with the passes until the second
     look. One that never gets there counts with all passes of the run, so that a comparison errs in favour of the method
-    that was stopped. Raises ValueError for another number of targets.
+    that was stopped. Raises ValueError for another number of targets, or one that is no number.
     """
     reward, passes = np.array(run["reward"]), run["passes"]
     if reward.shape[1] != len(targets):
         raise ValueError(f"{reward.shape[1]} seeds need as many targets, got {len(targets)}")
+    if any(math.isnan(target) for target in targets):
+        raise ValueError(f"targets must be numbers, got {list(targets)}")
     found = []
     for column, target in zip(reward.T, targets, strict=True):
         reached = np.flatnonzero(column >= target)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 CHANCE = 3.0  # a monitor has moved when it leaves the base's mean by more than so many ranges of its fresh draws
 LEAST = 0.1  # ... and by more than this share of that mean
+COLUMNS = ("update", "passes", "reward")
 SATURATED = 0.05  # mean sigmoid weight of the last five updates below which a run hardly moves
 
 
@@ -28,10 +29,12 @@ class History:
     def of_base(cls, draws: list[dict[str, float]]) -> History:
         """An empty history. draws: the monitors {name: number} of several draws of the base, two or more.
 
-        Raises ValueError for monitors without a name in common.
+        Raises ValueError for monitors that do not give the same names, or one of a column that is there anyway.
         """
         if len(draws) < 2 or len({frozenset(d) for d in draws}) != 1:
             raise ValueError(f"monitors must give the same names for every draw, two or more, got {draws}")
+        if taken := sorted({*COLUMNS} & {*draws[0]}):
+            raise ValueError(f"a monitor cannot be called {' or '.join(map(repr, taken))}: choose another name")
         return cls({name: [d[name] for d in draws] for name in draws[0]})
 
     @property
@@ -49,7 +52,7 @@ class History:
 
     def add(self, row: dict[str, float]) -> None:
         """Append a look, row = {"update", "passes", "reward", monitors}. Raises ValueError for other names."""
-        wanted = {"update", "passes", "reward", *self.base}
+        wanted = {*COLUMNS, *self.base}
         if set(row) != wanted:
             raise ValueError(f"a look has {sorted(wanted)}, got {sorted(row)}")
         for name, value in row.items():
@@ -79,8 +82,8 @@ class History:
             found.append(
                 f"{name} {'fell' if column[-1] < low else 'rose' if column[-1] > high else 'went'} to {column[-1]:.3g} "
                 f"(fresh draws of the base: {base:.3g}), beyond their range from update "
-                f"{self.columns['update'][first]} on (reward {self.columns['reward'][first]:.3g} then): look at samples "
-                "before you trust the reward."
+                f"{self.columns['update'][first]} on (reward {self.columns['reward'][first]:.3g} then): "
+                "look at samples before you trust the reward."
             )
         recent = self.weight[-5:]
         if recent and sum(recent) / len(recent) < SATURATED:

@@ -13,6 +13,7 @@ from ..seeding import given
 
 STDS = ("group", "global")
 FORMS = ("bt", "surrogate")
+LARGEST = 1e150  # a reward whose square, summed over groups, is still a number in float64
 
 
 def group_advantages(rewards: Tensor, std: str = "group", eps: float = 1e-4, clip: float | None = 5.0) -> Tensor:
@@ -21,19 +22,21 @@ def group_advantages(rewards: Tensor, std: str = "group", eps: float = 1e-4, cli
     Equation (12): $A_i=(r_i-\bar r)/\mathrm{std}(r)$; the positive group has $A_i>0$, and the weights are
     $w_i=|A_i|$ (paper, eqs. 12 to 14; population std, eps and clip from the official code).
 
-    rewards: (..., P, G) float, G >= 2. std: over each "group", or "global": over the P groups together; the mean is
-    that of the group in both. eps: added to std. clip: bound of |A|, None for none; a clipped group no longer sums to
-    zero. Returns (..., P, G); zeros in a group whose rewards are all equal. Raises ValueError for a group of one, a
-    missing group axis, rewards that are not finite, or settings out of range; TypeError for no floating-point tensor.
+    rewards: (..., P, G) float, G >= 2; computed in float64, so that a large offset costs nothing. std: over each
+    "group", or "global": over the P groups together; the mean is that of the group in both. eps: added to std. clip:
+    bound of |A|, None for none; a clipped group no longer sums to zero. Returns (..., P, G), in the dtype of rewards;
+    zeros in a group whose rewards are all equal. Raises ValueError for a group of one, a missing group axis, rewards
+    that are not finite, or settings out of range; TypeError for no floating-point tensor.
     """
     _check_rewards(rewards)
     if std not in STDS or not eps >= 0 or (clip is not None and not clip > 0):
         raise ValueError(f"need std in {STDS}, eps >= 0 and clip > 0 or None, got {std!r}, {eps} and {clip}")
-    centred = rewards - rewards.mean(-1, keepdim=True)
-    flat = (rewards == rewards[..., :1]).all(-1, keepdim=True)
     axes = (-1,) if std == "group" else (-2, -1)
-    scale = rewards.std(axes, unbiased=False, keepdim=True) + eps
-    advantages = torch.where(flat, 0.0, centred / torch.where(scale > 0, scale, 1.0))
+    flat = (rewards == rewards[..., :1]).all(-1, keepdim=True)
+    wide, unit = _squarable(rewards.double(), axes)
+    scale = wide.std(axes, unbiased=False, keepdim=True) + eps / unit
+    centred = wide - wide.mean(-1, keepdim=True)
+    advantages = torch.where(flat, 0.0, centred / torch.where(scale > 0, scale, 1.0)).to(rewards)
     return advantages if clip is None else advantages.clamp(-clip, clip)
 
 
@@ -42,12 +45,14 @@ def flow_noise(
 ) -> tuple[Tensor, Tensor, Tensor]:
     r"""Noise complete groups: $x_t=(1-t)x+t\epsilon$ with one $\epsilon$ a group.
 
-    x0: (P, G, *D). t: a time in [0, 1], or one a group (P,). shared: one noise for the G samples of a group, else one
+    x0: (P, G, *D). t: a number in [0, 1], or one a group (P,). shared: one noise for the G samples of a group, else one
     a sample. Returns x_t, noise and velocity target $v=\epsilon-x$, each (P, G, *D). Raises ValueError for a missing
-    group axis or times out of range or of another shape, TypeError without a generator.
+    group axis or times out of range or of another shape, TypeError without a generator or for times of another kind.
     """
     if x0.dim() < 3:
         raise ValueError(f"x0 needs the axes (P, G, *sample), got shape {tuple(x0.shape)}")
+    if not isinstance(t, Tensor | int | float) or isinstance(t, bool):
+        raise TypeError(f"t must be a number or a tensor with one a group, got {t!r}")
     if isinstance(t, Tensor) and t.shape != (len(x0),):
         raise ValueError(f"t must be a number or one a group, ({len(x0)},), got shape {tuple(t.shape)}")
     P, G, *D = x0.shape
@@ -71,17 +76,21 @@ def dsm_loss(v_pred: Tensor, v_target: Tensor) -> Tensor:
     return (v_pred - v_target).square().flatten(2).mean(-1)
 
 
-def implicit_rewards(dsm_theta: Tensor, dsm_ref: Tensor, beta: float, log_z: float = 0.0) -> Tensor:
+def implicit_rewards(dsm_theta: Tensor, dsm_ref: Tensor, beta: float, log_z: float | Tensor = 0.0) -> Tensor:
     r"""What the model's own likelihood says a sample is worth, up to the constant that nobody can compute.
 
     Equation (10): $r_\theta(c,x)=-\beta\,\delta+\beta\log Z(c)$, with the log-ratio of the paper's eq. 10 bounded by
     $-\delta=L^{\mathrm{ref}}_{\mathrm{dsm}}-L^{\theta}_{\mathrm{dsm}}$ (constants folded into beta, as in the official
     code).
 
-    dsm_theta, dsm_ref: (..., G). log_z: $\log Z(c)$. Returns (..., G). Raises ValueError for unequal shapes, beta <= 0.
+    dsm_theta, dsm_ref: (..., G). log_z: $\log Z(c)$, a number or one a group (...). Returns (..., G). Raises ValueError
+    for unequal shapes, beta <= 0.
     """
     _same_shape(dsm_theta=dsm_theta, dsm_ref=dsm_ref)
     _positive(beta=beta)
+    if isinstance(log_z, Tensor):
+        _same_shape(log_z=log_z, groups=dsm_theta[..., 0])
+        log_z = log_z[..., None]
     return beta * (log_z - (dsm_theta - dsm_ref))
 
 
@@ -117,6 +126,7 @@ def dgpo_loss(
     _positive(beta=beta)
     if form not in FORMS:
         raise ValueError(f"unknown form {form!r}; known: {', '.join(FORMS)}")
+    advantages = advantages.detach()
     z = beta * (advantages * (dsm_theta - dsm_ref.detach())).mean(-1)
     weight = torch.sigmoid(z).detach()
     loss = F.softplus(z) if form == "bt" else weight * (advantages * dsm_theta).mean(-1)
@@ -159,6 +169,13 @@ def _check_rewards(rewards: Tensor) -> None:
     if not torch.isfinite(rewards).all():
         where = (~torch.isfinite(rewards)).nonzero()[0].tolist()
         raise ValueError(f"reward {rewards[tuple(where)].item()} at index {where} is not finite")
+
+
+def _squarable(rewards: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Rewards (..., P, G) in a unit in which their squares are numbers, and that unit: 1 but for extreme rewards."""
+    largest = rewards.abs().amax(axes, keepdim=True)
+    unit = torch.where((largest > LARGEST) | ((largest > 0) & (largest < 1 / LARGEST)), largest, 1.0)
+    return rewards / unit, unit
 
 
 def _same_shape(**tensors: Tensor) -> None:

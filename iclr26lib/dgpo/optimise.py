@@ -17,14 +17,17 @@ import torch
 from torch import Tensor, nn
 
 from ..flows import Streams, frozen, interpolate, ode_sample, shifted_grid, velocity_loss
+from ..flows.files import read_file
 from ..flows.interface import positive
 from .config import Config
-from .history import History
+from .history import COLUMNS, History
+from .state import check_state
 from .trainer import DGPOTrainer, Reward
 
 GRID = shifted_grid(20, 3.0)
 BASE_DRAWS = 4  # fresh draws of the base that tell how much a monitor moves by chance
 MOST_FLAT = 10  # updates in a row without one informative group, after which a run stops
+CONTENT = {"settings": dict, "trainer": dict, "prompts": dict, "flat": int, "history": dict, "base": Tensor}
 LOW_NOISE = 0.2  # time at which the base judges samples: details are left
 Monitors = Callable[[Tensor, Tensor], dict[str, float]]
 
@@ -43,15 +46,17 @@ def optimise(
     replaces; where it exists, the run goes on from it and ends as if it had never stopped. Pass the same base model and
     settings then; updates may be more. on_look: called with each row of the history.
 
-    Returns the `History`. Raises ValueError for settings that do not fit, a checkpoint of another run, and a reward
-    that told no sample of a group from another in 10 updates in a row; what the trainer, the reward or a monitor raises
-    passes through. A run that stops leaves the checkpoint of its last look.
+    Returns the `History`. Raises ValueError for settings that do not fit, a checkpoint that is damaged, of another run
+    or of more updates, and a reward that told no sample of a group from another in 10 updates in a row; what the
+    trainer, the reward or a monitor raises passes through. A run that stops leaves the checkpoint of its last look.
     """
     positive("updates", updates)
-    run = _Run(model, reward_fn, cfg or Config(), groups, seed, monitors, every, samples)
     path = None if checkpoint is None else Path(checkpoint)
-    if path is not None and path.is_file():
-        run.restore(path)
+    if path is not None and path.exists() and not path.is_file():
+        raise ValueError(f"checkpoint {path} is no file: name one inside it")
+    run = _Run(model, reward_fn, Config() if cfg is None else cfg, groups, seed, monitors, every, samples)
+    if path is not None and path.exists():
+        run.restore(path, updates)
     else:
         run.look(path, on_look)
     while run.trainer.updates < updates:
@@ -100,13 +105,13 @@ class _Run:
     def __init__(self, model, reward_fn, cfg, groups, seed, monitors, every, samples):
         if getattr(model, "replicas", 1) != 1:
             raise ValueError(f"optimise trains one model, got {model.replicas} replicas: take DGPOTrainer for several")
+        self.trainer = DGPOTrainer(model, reward_fn, cfg, Streams([seed], "train"))
         if positive("samples", samples) < 2 * model.prompts:
             raise ValueError(f"samples must be two a prompt or more, {2 * model.prompts}, got {samples}")
         self.settings = {
             **asdict(cfg), "groups": positive("groups", groups), "seed": seed, "samples": samples,
             "every": positive("every", every),
         }  # fmt: skip
-        self.trainer = DGPOTrainer(model, reward_fn, cfg, Streams([seed], "train"))
         self.prompts, self.flat = Streams([seed], "prompts"), 0
         x, c = self.draw("reference")
         self.base = x
@@ -163,27 +168,55 @@ class _Run:
             Path(temporary).unlink(missing_ok=True)
             raise
 
-    def restore(self, path: Path) -> None:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        theirs = state.get("settings", {}) if isinstance(state, dict) else {}
-        other = sorted(k for k in {**self.settings, **theirs} if theirs.get(k) != self.settings.get(k))
-        if other:
-            raise ValueError(f"{path} is the checkpoint of a run with another {', '.join(other)}: choose another file")
-        if not torch.allclose(state["base"], self.base.cpu(), atol=1e-4):
-            raise ValueError(f"{path} is the checkpoint of a run from another base model: choose another file")
-        if set(state["history"]["columns"]) - {"update", "passes", "reward"} != set(self.history.base):
-            raise ValueError(f"{path} is the checkpoint of a run with other monitors: choose another file")
+    def restore(self, path: Path, updates: int) -> None:
+        """Take over the checkpoint at `path`, once all of it has been found to fit; see `optimise`."""
+        state = read_file(path)
+        if not isinstance(state, dict) or {name: type(value) for name, value in state.items()} != CONTENT:
+            raise ValueError(
+                f"{path} is not a checkpoint of optimise, which holds {sorted(CONTENT)}: choose another file"
+            )
+        self.check_run(path, state)
+        history = self.history_of(path, state["history"])
+        try:
+            check_state(self.trainer, state["trainer"])
+            self.prompts.check(state["prompts"])
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        if (done := state["trainer"]["updates"]) > updates:
+            raise ValueError(f"{path} holds {done} updates already, more than updates = {updates}")
+        if history["update"][-1] != done or len(history.weight) != done:
+            raise ValueError(f"{path}: damaged, its history ends at another update than {done}")
         self.trainer.load_state_dict(state["trainer"])
         self.prompts.restore(state["prompts"])
-        self.flat, self.history = state["flat"], History(**state["history"])
+        self.flat, self.history = state["flat"], history
+
+    def check_run(self, path: Path, state: dict[str, Any]) -> None:
+        """Raise ValueError naming `path` where the checkpoint is that of a run with other settings or another base."""
+        theirs, base = state["settings"], self.base.cpu()
+        if other := sorted(k for k in {**self.settings, **theirs} if theirs.get(k) != self.settings.get(k)):
+            raise ValueError(f"{path} is the checkpoint of a run with another {', '.join(other)}: choose another file")
+        if state["base"].shape != base.shape or state["base"].dtype != base.dtype:
+            raise ValueError(f"{path} is the checkpoint of a run from another kind of model: choose another file")
+        if not torch.allclose(state["base"], base, atol=1e-4):
+            raise ValueError(f"{path} is the checkpoint of a run from another base model: choose another file")
+
+    def history_of(self, path: Path, state: dict[str, Any]) -> History:
+        """The history of a checkpoint. Raises ValueError naming `path` where it does not fit."""
+        if set(state) != set(self.history.state()) or not {*COLUMNS} <= set(state["columns"]):
+            raise ValueError(f"{path}: damaged, no history in it")
+        if set(state["columns"]) - {*COLUMNS} != set(self.history.base):
+            raise ValueError(f"{path} is the checkpoint of a run with other monitors: choose another file")
+        if len({len(column) for column in state["columns"].values()}) != 1 or not state["columns"]["update"]:
+            raise ValueError(f"{path}: damaged, the columns of its history are not of one length")
+        return History(**state)
 
 
 def _monitor(monitors: Any, base: nn.Module, x: Tensor, c: Tensor) -> Monitors:
-    """One function (x, c) -> {name: number} for whatever was given; x, c: samples of the base, copied here."""
+    """One function (x, c) -> {name: number} for whatever was given, which gets copies; x, c: samples of the base."""
     if monitors is None:
         return AgainstBase(frozen(base), x, c)
     if isinstance(monitors, dict) and monitors and all(map(callable, monitors.values())):
-        return lambda x, c: {name: float(each(x, c)) for name, each in monitors.items()}
+        return lambda x, c: {name: float(each(x.clone(), c.clone())) for name, each in monitors.items()}
     if callable(monitors):
-        return lambda x, c: {name: float(value) for name, value in monitors(x, c).items()}
+        return lambda x, c: {name: float(value) for name, value in monitors(x.clone(), c.clone()).items()}
     raise TypeError(f"monitors must be a function, a dict of functions or None, got {monitors!r}")

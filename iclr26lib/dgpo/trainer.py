@@ -2,40 +2,65 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..flows import Counted, Streams, clip_gradient_, ema_, frozen, ode_sample, sde_sample, shifted_grid
-from ..flows.interface import replicas_of
+from ..flows.interface import check_finite, replicas_of
 from .config import Config
-from .method import dgpo_loss, dsm_loss, flow_noise, group_advantages, ppo_mask
+from .method import LARGEST, dgpo_loss, dsm_loss, flow_noise, group_advantages, ppo_mask
+from .state import NETWORKS, check_state
 
 Reward = Callable[[Tensor, Tensor], Tensor]
+
+
+def _check(model: nn.Module, reward_fn: Reward, cfg: Config, streams: Streams) -> None:
+    """Refuse what no trainer can work with."""
+    if not callable(reward_fn):
+        raise TypeError(f"reward_fn must be a function of samples and prompts, got {type(reward_fn).__name__}")
+    for name, value, kind in (("model", model, nn.Module), ("cfg", cfg, Config), ("streams", streams, Streams)):
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}, got {value!r:.80}")
+    if lacks := [name for name in ("shape", "prompts") if not hasattr(model, name)]:
+        raise ValueError(f"the model {type(model).__name__} needs the attributes shape and prompts, lacks {lacks}")
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError(f"the model {type(model).__name__} has no parameter that needs a gradient: nothing to train")
+    if streams.replicas != replicas_of(model):
+        raise ValueError(f"{replicas_of(model)} replicas need as many seeds, got {streams.replicas}")
 
 
 class GroupTrainer:
     """What every method here shares: groups from a sampler, their advantages, one optimiser step a rollout.
 
     Several replicas train at once on a flat batch; each has its own streams of randomness, its own gradient norm, and
-    learns what it would learn alone. A step changes nothing unless it succeeds: whatever raises, weights and optimiser
-    are those of the last good step.
+    learns what it would learn alone. A step changes nothing unless it succeeds: whatever raises, weights, optimiser and
+    streams are those of the last good step. Only `nfe` goes on counting what was spent.
     """
 
     def __init__(self, model: nn.Module, reward_fn: Reward, cfg: Config, streams: Streams):
-        """model: flow model, trained in place. reward_fn: (x (B, *D), c (B,)) -> (B,). streams: one seed a replica."""
-        if not callable(reward_fn):
-            raise TypeError(f"reward_fn must be a function of samples and prompts, got {type(reward_fn).__name__}")
+        """model: flow model, trained in place. reward_fn: (x (B, *D), c (B,)) -> (B,). streams: one seed a replica.
+
+        Raises TypeError for arguments of another kind, ValueError for a model, seeds or settings that cannot work.
+        """
+        _check(model, reward_fn, cfg, streams)
         self.replicas = replicas_of(model)
-        if streams.replicas != self.replicas:
-            raise ValueError(f"{self.replicas} replicas need as many seeds, got {streams.replicas}")
         self.model, self.reward_fn, self.cfg, self.streams = model, reward_fn, cfg, streams
         self.grid = shifted_grid(cfg.sampler_steps, cfg.shift)
         self.reference, self.old = frozen(model), frozen(model)
         self.policy, self.fixed, self.before = Counted(model), Counted(self.reference), Counted(self.old)
         self.optimizer = torch.optim.AdamW(model.parameters(), cfg.lr, weight_decay=cfg.weight_decay, fused=True)
         self.updates = 0
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError for settings with which no step could succeed: a timestep clip that leaves too few."""
+        if (left := len(self._allowed())) < self.cfg.times:
+            raise ValueError(
+                f"{self.cfg.times} noise levels wanted, but t_min = {self.cfg.t_min} leaves {left} of the grid"
+            )
 
     @property
     def nfe(self) -> float:
@@ -47,21 +72,43 @@ class GroupTrainer:
 
         Returns {"reward": (S,), "informative": share of groups whose rewards differ (S,), "norm": of the gradient (S,),
         and what the loss reports, (S,)}. Raises ValueError for prompts that do not fit and for rewards of another
-        number or kind, FloatingPointError for a gradient that is not finite; the reward function's own errors pass
-        through, with a note that says at which update.
+        number or kind, FloatingPointError for a sample, a gradient or a weight after the step that is not finite; the
+        reward function's own errors pass through, with a note that says at which update.
         """
-        c = self._groups(prompts)
+        c, streams = self._groups(prompts), self.streams.state()
+        try:
+            return self._step(c)
+        except BaseException:
+            self.streams.restore(streams)
+            raise
+
+    def _step(self, c: Tensor) -> dict[str, Any]:
+        """`step` for one checked prompt a sample, (B,)."""
         x0 = self.rollout(c)
         rewards = self.score(x0, c).reshape(self.replicas, -1, self.cfg.group)
-        advantages = group_advantages(rewards, self.cfg.advantage_std).flatten(0, 1)
+        advantages = self.advantages(rewards).flatten(0, 1).to(x0.device, torch.float32)
         self.optimizer.zero_grad()
         report = self.learn(x0, c, advantages)
         norm = clip_gradient_(self.model, self.cfg.max_norm)
-        self.optimizer.step()
+        self._move()
         self.updates += 1
         self._follow()
         told_apart = (rewards != rewards[..., :1]).any(-1).float().mean(-1)
-        return {"reward": rewards.mean((1, 2)).cpu(), "informative": told_apart.cpu(), "norm": norm, **report}
+        return {"reward": rewards.mean((1, 2)), "informative": told_apart, "norm": norm, **report}
+
+    def _move(self) -> None:
+        """One step of the optimiser, undone where a weight is not finite after it."""
+        parameters, moments = list(self.model.parameters()), deepcopy(self.optimizer.state_dict())
+        kept = [p.detach().clone() for p in parameters]
+        try:
+            self.optimizer.step()
+            check_finite(self.model)
+        except BaseException:
+            with torch.no_grad():
+                for p, before in zip(parameters, kept, strict=True):
+                    p.copy_(before)
+            self.optimizer.load_state_dict(moments)
+            raise
 
     def _groups(self, prompts: Tensor) -> Tensor:
         """One prompt a sample, (P*G,), after checking them."""
@@ -87,20 +134,30 @@ class GroupTrainer:
 
     @torch.no_grad()
     def score(self, x0: Tensor, c: Tensor) -> Tensor:
-        """Rewards (B,) float32 of samples (B, *D), checked. Raises as `step` says."""
+        """Rewards (B,) float64, on the CPU, of samples (B, *D), checked. Raises as `step` says.
+
+        The reward function gets copies, so that it may change them, and what it returns brings no gradient along.
+        """
         try:
-            rewards = self.reward_fn(x0, c)
+            rewards = self.reward_fn(x0.clone(), c.clone())
         except Exception as error:
             error.add_note(f"the reward function raised this at update {self.updates}; the weights are those before it")
             raise
         if not isinstance(rewards, Tensor) or rewards.shape != (len(x0),):
             got = tuple(rewards.shape) if isinstance(rewards, Tensor) else type(rewards).__name__
             raise ValueError(f"the reward function must return a tensor of shape ({len(x0)},), one a sample, got {got}")
-        rewards = rewards.to(x0.device, torch.float32)
-        if not torch.isfinite(rewards).all():
-            i = int((~torch.isfinite(rewards)).nonzero()[0])
-            raise ValueError(f"reward {rewards[i].item()} of sample {i} at update {self.updates} is not finite")
+        rewards = rewards.detach().cpu().double()
+        if len(wrong := (~(rewards.abs() <= LARGEST)).nonzero()):
+            i = int(wrong[0])
+            raise ValueError(
+                f"reward {rewards[i].item()} of sample {i} at update {self.updates}: rewards must be finite, and no "
+                f"larger than {LARGEST:g}, beyond which their spread overflows"
+            )
         return rewards
+
+    def advantages(self, rewards: Tensor) -> Tensor:
+        """What `learn` is told of rewards (S, P, G) float64: (S, P, G), see `group_advantages`."""
+        return group_advantages(rewards, self.cfg.advantage_std)
 
     def learn(self, x0: Tensor, c: Tensor, advantages: Tensor) -> dict[str, Any]:
         """Add up the gradient of the loss. x0: (B, *D), c: (B,), advantages: (P, G). Returns what is worth logging.
@@ -117,29 +174,33 @@ class GroupTrainer:
             ema_(self.reference, self.model, cfg.reference_decay)
 
     def times(self) -> Tensor:
-        """Distinct noise levels (S, M) of the sampler's own grid, none below the timestep clip.
-
-        Raises ValueError where the clip leaves fewer than M.
-        """
-        allowed = self.grid[:-1][self.grid[:-1] >= self.cfg.t_min - 1e-9]
-        if len(allowed) < self.cfg.times:
-            raise ValueError(
-                f"{self.cfg.times} noise levels wanted, but t_min = {self.cfg.t_min} leaves {len(allowed)} of the grid"
-            )
+        """Distinct noise levels (S, M) of the sampler's own grid, none below the timestep clip."""
+        allowed = self._allowed()
         return allowed[self.streams.subset(self.cfg.times, len(allowed))].float()
+
+    def _allowed(self) -> Tensor:
+        """The points of the grid that the timestep clip leaves."""
+        return self.grid[:-1][self.grid[:-1] >= self.cfg.t_min - 1e-9]
 
     def state_dict(self) -> dict[str, Any]:
         """All that is needed to go on from here, as if nothing had happened."""
-        parts = {"model": self.model, "old": self.old, "reference": self.reference, "optimizer": self.optimizer}
-        kept = {name: deepcopy(part.state_dict()) for name, part in parts.items()}
+        kept = {name: deepcopy(getattr(self, name).state_dict()) for name in (*NETWORKS, "optimizer")}
         counts = [[m.forward_rows, m.backward_rows] for m in (self.policy, self.fixed, self.before)]
-        return {**kept, "streams": self.streams.state(), "updates": self.updates, "counts": counts}
+        made = {"kind": type(self).__name__, "cfg": asdict(self.cfg)}
+        return {**kept, **made, "streams": self.streams.state(), "updates": self.updates, "counts": counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state`, a `state_dict`. Raises ValueError for other seeds, RuntimeError for another model."""
+        """Go on from `state`, a `state_dict`. Raises ValueError as `check_state`, with nothing changed.
+
+        The optimiser takes its moments from the state, and keeps the settings of `cfg`.
+        """
+        check_state(self, state)
         self.streams.restore(state["streams"])
-        for name in ("model", "old", "reference", "optimizer"):
-            getattr(self, name).load_state_dict(deepcopy(state[name]))  # an optimiser writes into what it loads
+        for name in NETWORKS:
+            getattr(self, name).load_state_dict(state[name])
+        moments = deepcopy(state["optimizer"]["state"])  # an optimiser writes into what it loads
+        settings = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": settings})
         self.updates = state["updates"]
         for counted, (forward, backward) in zip((self.policy, self.fixed, self.before), state["counts"], strict=True):
             counted.tally.forward_rows, counted.tally.backward_rows = forward, backward

@@ -28,7 +28,8 @@ def read_file(path: str | Path) -> Any:
 
 
 def check_fit(where: str, found: Any, wanted: dict[str, Tensor]) -> None:
-    """Refuse a state `found` that does not stand for `wanted`, by name: the same names, shapes, dtypes, and finite.
+    """Refuse a state `found` that does not stand for `wanted`, by name: the same names, shapes, dtypes, and finite
+    where `wanted` is.
 
     where: begins the message. Raises ValueError naming the first difference.
     """
@@ -43,5 +44,5 @@ def check_fit(where: str, found: Any, wanted: dict[str, Tensor]) -> None:
             raise ValueError(f"{where}: {key} is {got}, not {tuple(like.shape)}")
         if value.dtype != like.dtype:
             raise ValueError(f"{where}: {key} is {value.dtype}, not {like.dtype}")
-        if not torch.isfinite(value).all():
+        if not torch.isfinite(value).all() and torch.isfinite(like).all():
             raise ValueError(f"{where}: {key} holds a value that is not finite")

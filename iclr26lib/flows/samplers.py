@@ -29,7 +29,8 @@ def ode_sample(
 
     model: velocity. generator: Streams (one a replica) or a torch.Generator; may be None where `noise` (B, *shape) is
     the start. return_path: also give the path (n + 1, B, *shape). Raises ValueError for a grid, prompts, noise or
-    velocities that do not fit, TypeError for a missing generator, FloatingPointError naming the step that gave a value not finite.
+    velocities that do not fit, TypeError for a missing generator, FloatingPointError naming the step that gave a value
+    that is not finite.
 
     Equation (ode): $x_{t'} = x_t + (t' - t)\\,v_\\theta(x_t, t, c)$ (official code, Euler form)
     """

@@ -143,7 +143,7 @@ def load_weights(path: str | Path, models: dict[str, nn.Module] | None = None) -
     of another shape or dtype than the model's.
     """
     content = read_file(path)
-    if not isinstance(content, dict) or set(content) != {"weights", "note"}:
+    if not isinstance(content, dict) or set(content) != {"weights", "note"} or not isinstance(content["weights"], dict):
         raise ValueError(f"{path}: not a file of save_weights, it lacks 'weights' and 'note'")
     weights = {name: _wide(f"{path}: {name}", state) for name, state in content["weights"].items()}
     for name, model in (models or {}).items():
@@ -160,5 +160,7 @@ def _wide(where: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise ValueError(f"{where}: need a dict of tensors, got {state!r:.80}")
     wide = {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
-    check_fit(where, wide, wide)
+    for key, value in wide.items():
+        if not torch.isfinite(value).all():
+            raise ValueError(f"{where}: {key} holds a value that is not finite")
     return wide
