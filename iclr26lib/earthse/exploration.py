@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from .judge import Dialogue, rank_reference
+from .judge import Dialogue, rank_reference, rows_of
 from .ses import FLOOR, diversity, retention, summary
 
 METRICS = ("r", "d", "ses")
@@ -33,12 +33,13 @@ def score_dialogues(
     `rank(ref, samples, turns, place)`, as `ScriptedJudge` and `ModelJudge`. embed: texts -> (n, D) rows. turns, place:
     what the judge is shown, see `judge_prompt`.
     Returns {"r", "d", "missing"}: lists of N numbers, NaN where missing, and {item number: why r is missing}.
-    Raises ValueError for unequal lengths, items of different M, and as `judge_prompt`.
+    Raises ValueError for unequal lengths, items of different M, rows that are not (n, D), and as
+    `judge_prompt`.
     """
     if len(refs) != len(samples) or len({len(drawn) for drawn in samples if drawn}) > 1:
         raise ValueError(f"need M dialogues an item for {len(refs)} references, got {len(samples)} items, or unequal M")
     texts = [joined(dialogue) for drawn in samples for dialogue in drawn or ()]
-    rows = iter(np.asarray(embed(texts)) if texts else ())
+    rows = iter(rows_of(embed, texts) if texts else ())
     found: dict[str, Any] = {"r": [], "d": [], "missing": {}}
     for number, (ref, drawn) in enumerate(zip(refs, samples, strict=True)):
         rank, why = rank_reference(judge, ref, drawn, turns, place) if drawn else (None, "no dialogue")

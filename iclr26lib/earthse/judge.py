@@ -157,14 +157,21 @@ def rank_reference(
 ) -> tuple[int | None, str]:
     """The rank of ref among the samples according to `judge.rank(ref, samples, turns, place)`, and why it is missing.
 
-    Returns (rank or None, reason or ""); a call that fails gives None and what AdapterError said. Raises ValueError as
-    `judge_prompt`.
+    Returns (rank or None, reason or ""); a call that fails, whatever it raises, gives None and what it said. Raises
+    ValueError as `judge_prompt`.
     """
+    rank_messages(ref, samples, turns, place)  # wrong arguments fail here
     try:
         reply = judge.rank(ref, samples, turns, place)
-    except AdapterError as error:
-        return None, f"the judge did not answer: {error}"
+    except Exception as error:  # noqa: BLE001  whatever a judge raises is the reason that the rank is missing
+        return None, f"the judge did not answer: {_said(error)}"
+    if reply is not None and not isinstance(reply, str):
+        return None, f"the judge's reply must be a text, got {type(reply).__name__}"
     return parse_rank(reply, len(samples))
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, AdapterError) else f"{type(error).__name__}: {error}"
 
 
 def favoured(quality, bias, order: str = "fixed") -> np.ndarray:
@@ -189,9 +196,10 @@ def win_rate(
 
     items: each with question and answer (the reference). outputs: the model's answers, one an item; None leaves the
     denominator. judge: (question, A, B) -> reply. order: "fixed" (published: the reference is A), "reversed", or "swap"
-    (both, averaged). A reply other than A or B, or a failed call, is no win and stays in the denominator.
+    (both, averaged). A reply other than A or B, or a call that fails, whatever it raises, is no win and stays in the
+    denominator.
     Returns {"rate", "wins", "unparsed", "errors"}: the mean, one value an item (NaN for no output), the number of
-    replies that count as none, and what failed calls said.
+    replies that count as none, and what failed calls and replies that are no text said.
     Raises ValueError for no items, unequal lengths or another order.
     """
     if len(items) != len(outputs) or not items or order not in ORDERS:
@@ -218,10 +226,25 @@ def _choice(item: Any, output: str, judge: Callable, letter: str, errors: list[s
     """The judge's letter when the model's output is shown under `letter`."""
     first, second = (item.answer, output) if letter == "B" else (output, item.answer)
     try:
-        return parse_choice(judge(item.question, first, second))
-    except AdapterError as error:
-        errors.append(f"{item.id}: {error}")
+        reply = judge(item.question, first, second)
+    except Exception as error:  # noqa: BLE001  whatever a judge raises is noted, and the other items go on
+        errors.append(f"{item.id}: {_said(error)}")
         return None
+    if not isinstance(reply, str):
+        errors.append(f"{item.id}: the judge's reply must be a text, got {type(reply).__name__}")
+        return None
+    return parse_choice(reply)
+
+
+def rows_of(embed: Callable, texts: Sequence[str]) -> np.ndarray:
+    """What an embedder makes of n texts, (n, D). Raises ValueError for another shape.
+
+    embed: texts -> rows. texts: n of them.
+    """
+    rows = np.asarray(embed(list(texts)), dtype=float)
+    if rows.ndim != 2 or len(rows) != len(texts) or not rows.shape[1]:
+        raise ValueError(f"an embedder must give ({len(texts)}, D) rows for {len(texts)} texts, got {rows.shape}")
+    return rows
 
 
 def semantic_similarity(refs: Sequence[str], outs: Sequence[str | None], embed: Callable) -> np.ndarray:
@@ -229,11 +252,11 @@ def semantic_similarity(refs: Sequence[str], outs: Sequence[str | None], embed: 
 
     refs, outs: n texts each, None for a missing output. embed: texts -> (n, D) rows, of any length but 0.
     Equation (similarity): $\\mathrm{SS} = \\cos(e_{\\mathrm{ref}}, e_{\\mathrm{out}})$ (official code)
-    Raises ValueError for no texts or unequal lengths.
+    Raises ValueError for no texts, unequal lengths, or rows of another shape.
     """
     if len(refs) != len(outs) or not len(refs):
         raise ValueError(f"need as many outputs as references, 1 or more; got {len(outs)} and {len(refs)}")
-    rows = np.asarray(embed([*refs, *("" if out is None else out for out in outs)]), dtype=float)
+    rows = rows_of(embed, [*refs, *("" if out is None else out for out in outs)])
     a, b = rows[: len(refs)], rows[len(refs) :]
     cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
     return np.where([out is None for out in outs], np.nan, cosines)

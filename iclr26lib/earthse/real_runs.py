@@ -47,12 +47,14 @@ def real_model_run(
     max_tokens each. seed: of the items. draws: of the cluster bootstrap.
     Returns {"letters": {"score", "interval", "chosen": {letter: count}, "keys": {letter: count}, "n", "seconds"},
     "answers": [{"id", "fmt", "question", "gold", "output", "published", "tolerant", "error"}], "answer_seconds"}.
-    Raises as `make_items` and `small_model`.
+    Raises RuntimeError when a call for letters fails, and as `make_items` and `small_model`.
     """
     model = small_model(device)
     start = time.perf_counter()
     items = make_items(n_choices, {"mc": 1.0}, seed, SAFE_TASKS)
     picked = run(items, model, solver=choose(prompt))
+    if failed := [record for record in picked if record.error]:
+        raise RuntimeError(f"{len(failed)} of {len(picked)} calls failed, the first with: {failed[0].error}")
     right = [float(record.output == item.answer) for item, record in zip(items, picked, strict=True)]
     letters = {
         "score": float(np.mean(right)), "n": len(items), "seconds": time.perf_counter() - start,
@@ -61,8 +63,8 @@ def real_model_run(
         "keys": {x: sum(item.answer == x for item in items) for x in LETTERS[:4]},
     }  # fmt: skip
     start = time.perf_counter()
-    asked = make_items(n_answers, {"mc": 1.0, "tf": 1.0, "fib": 1.0}, seed + 1, SAFE_TASKS)
-    written = run(asked, model, solver=ask(prompt, max_tokens=max_tokens))
+    asked = make_items(n_answers, {"mc": 1.0, "tf": 1.0, "fib": 1.0}, seed + 1, SAFE_TASKS) if n_answers else []
+    written = run(asked, model, solver=ask(prompt, max_tokens=max_tokens)) if asked else []
     answers = [_graded(item, record) for item, record in zip(asked, written, strict=True)]
     return {"letters": letters, "answers": answers, "answer_seconds": time.perf_counter() - start}
 
@@ -77,7 +79,7 @@ def real_dialogues(n: int, M: int = 3, seed: int = 0, device: str = "cpu", embed
     """Dialogues of the small model on Gold-style items, ranked by the scripted judge of depth.
 
     n: dialogues. M: samples each. seed: of the items. Returns {"r", "d": (n,) with None where missing, "missing"}.
-    Raises as `make_gold` and `small_model`.
+    Raises RuntimeError when a call fails, and as `make_gold` and `small_model`.
     """
     gold = make_gold(n, seed)
     records = run(gold, small_model(device), n_samples=M, solver=dialogue_solver(max_tokens=160), seed=seed)
@@ -85,7 +87,9 @@ def real_dialogues(n: int, M: int = 3, seed: int = 0, device: str = "cpu", embed
     by_id = {item.id: item for item in gold}
     for record in records:
         users = by_id[record.item_id].meta["user_0"], by_id[record.item_id].meta["user_1"]
-        texts[record.item_id].append(list(zip(users, record.output or ["", ""], strict=True)))
+        if record.error:
+            raise RuntimeError(f"a call for {record.item_id} failed: {record.error}")
+        texts[record.item_id].append(list(zip(users, record.output, strict=True)))
     samples: Sequence[Any] = [texts[item.id] for item in gold]
     every = sorted({joined(dialogue) for row in samples for dialogue in row})
     vectors = dict(zip(every, embed_texts(every, embedder), strict=True))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -43,12 +44,13 @@ class Kept:
     """
 
     def __init__(self, model: adapters.ModelAdapter, folder: str | Path) -> None:
-        self.model, self.name, self.answers = model, model.name, caches.AnswerCache(folder, f"judge {model.name}")
+        self.model, self.name, self.key = model, model.name, caches.key_of(model)
+        self.answers = caches.AnswerCache(folder, f"judge {self.key}")
 
     def generate(self, messages: list, *, temperature: float = 0.0, max_tokens: int = 256, seed: int = 0) -> str:
         """The answer, kept or new, to `messages` at temperature, max_tokens, seed. Raises what the model raises."""
         asked = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
-        key = caches.call_key(self.name, messages, **asked)
+        key = caches.call_key(self.key, messages, **asked)
         if (known := self.answers.get(key)) is None:
             known = self.model.generate(messages, **asked)
             self.answers.put(key, known)
@@ -80,16 +82,16 @@ def evaluate(
     "iron", "silver", "gold", for which `confirm` must be True. embed: texts -> rows, for the similarity of free answers
     and for dialogues (MiniLM when None). order, turns: what the judge sees, see `win_rate` and `judge_prompt`. M:
     dialogues an item. max_tokens: of an answer. draws: of the bootstrap. progress: a bar on standard error.
-    Raises ValueError for bad arguments and unconfirmed calls, OfflineError where the paper's data cannot be fetched,
-    and AdapterError where no call succeeds.
+    Raises ValueError and TypeError for bad arguments, ValueError for unconfirmed calls, OfflineError where the paper's
+    data cannot be fetched, and AdapterError where no call succeeds.
     """
     for name, value, known in (("order", order, ORDERS), ("turns", turns, TURNS)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-    items, judge = _items(tier, n, seed), _judge(judge, cache)
+    items = _items(tier, n, seed)
     dialogues = items[0].fmt == "dialogue"
-    if dialogues and judge is None:
-        raise ValueError("dialogues need a judge")
+    _check(judge, embed, draws, dialogues)
+    judge = _judge(judge, cache)
     _say_calls(items, M, judge is not None, order, tier, confirm)
     solver = dialogue_solver(max_tokens) if dialogues else ask(prompt, max_tokens=max_tokens)
     if cache is not None:
@@ -116,6 +118,38 @@ def _items(tier: str, n: int | None, seed: int) -> list[Item]:
     if not 1 <= n <= len(items):
         raise ValueError(f"n must lie in 1..{len(items)} for the tier {tier!r}, got {n}")
     return [items[i] for i in sorted(np.random.default_rng([seed, 7]).permutation(len(items))[:n])]
+
+
+def _check(judge: Any, embed: Any, draws: Any, dialogues: bool) -> None:
+    """Raises ValueError or TypeError for what would end the run only after calls were paid."""
+    if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
+        raise ValueError(f"draws must be an integer of 1 or more, got {draws!r}")
+    if embed is not None and not callable(embed):
+        raise TypeError(f"embed must be a function of texts, got {type(embed).__name__}")
+    if judge is None:
+        if dialogues:
+            raise ValueError("dialogues need a judge")
+        return
+    if hasattr(judge, "generate"):
+        asked, method, takes = judge.generate, "generate", ([],)
+    else:
+        asked, method = (getattr(judge, "rank", None), "rank") if dialogues else (judge, "call")
+        takes = ([], [], "last", 0) if dialogues else ("", "", "")
+    if not callable(asked):
+        raise TypeError(f"a judge needs a {method} here, got {type(judge).__name__}")
+    _fits(asked, method, takes, {"temperature": 0.0, "max_tokens": 8} if method == "generate" else {})
+
+
+def _fits(asked: Callable, method: str, takes: tuple, named: dict[str, Any]) -> None:
+    """Raises TypeError where `asked` cannot be called so; what has no readable signature passes."""
+    try:
+        signature = inspect.signature(asked)
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(*takes, **named)
+    except TypeError as error:
+        raise TypeError(f"the judge's {method} must take {len(takes)} arguments {list(named) or ''}: {error}") from None
 
 
 def _judge(judge: Any, folder: str | Path | None) -> Any:
@@ -205,12 +239,22 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _before(args: argparse.Namespace, other: Report | None, n: int | None) -> None:
+    """Raises ValueError where the report could not be saved or compared once it is paid for."""
+    if args.save and (args.save.is_dir() or not args.save.resolve().parent.is_dir()):
+        raise ValueError(f"--save needs a file in a folder that exists, got {str(args.save)!r}")
+    if other and [item.id for item in other.items] != [item.id for item in _items(args.tier, n, args.seed)]:
+        raise ValueError(f"--against holds {len(other.items)} other items; the same items, seed and tier are needed")
+
+
 def _reported(args: argparse.Namespace) -> None:
     from ..evalkit.openai_compatible import OpenAICompatible
 
     model, judge = (name and OpenAICompatible(args.base_url, name, args.key_env) for name in (args.model, args.judge))
     other = Report.load(args.against) if args.against else None
-    n, told = args.items or None, {"tier": args.tier, "confirm": args.confirm, "order": args.order, "progress": True}
+    n = args.items or None
+    _before(args, other, n)
+    told = {"tier": args.tier, "confirm": args.confirm, "order": args.order, "progress": True}
     report = evaluate(model, n, args.seed, judge, args.cache, **told)
     if args.save:
         report.save(args.save)

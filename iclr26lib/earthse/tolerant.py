@@ -19,6 +19,25 @@ AFTER = re.compile(r"\s*(?:[).\]:,;!*\"]|\Z|\n|(?:or|and|is|/|&)\b|/|&)")
 CARRIER = re.compile(
     r"^(?:the\s+)?(?:(?:final\s+|correct\s+)?answer\s+is|answer\s*:|it\s+is|this\s+is|it\s+is\s+called)\s*:?\s*", re.I
 )
+FALSE_WORDS = {"false", "incorrect", "wrong"}
+NEGATION = re.compile(r"\b(?:not|never|neither|nor|cannot|isn t|hardly|untrue|nothing)\b")
+HEDGE = re.compile(
+    r"\b(?:far from|(?:would|could|may|might) be|partly|partially|half|almost|nearly|sometimes|only)(?: \w+)?"
+    r" (?:true|false|incorrect|wrong)\b|\b(?:true|false|incorrect|wrong) (?:only|if|unless|provided)\b"
+)
+WRAPPED = re.compile(
+    r"\\boxed\s?\{\s?(?:\\(?:text|mathrm|mathbf|textbf)\s?\{)?\s?\(?([A-Za-z])\)?\s?\}{1,2}"
+    r"|<answer>\s{0,3}\(?([A-Za-z])[).]{0,2}\s{0,3}</answer>"
+)
+SMALL = re.compile(
+    r"\b((?:answer|option|choice)(?:\s+is|\s?[:=])?\s{1,3}[(*]{0,3})([a-z])(?=[)*.!]{0,4}\s*(?:\Z|\n))", re.I
+)
+NOT_IT = re.compile(
+    r"(?i:\b(?:not|isn['’]t|neither|nor|never|except|excluding|without|(?:all|any|anything|everything|none)\s+but"
+    r"|(?:cannot|can['’]t|couldn['’]t)\s+be)\s+(?:(?:for|be|the|option|choice|answer)\s+){0,3})[(*]{0,3}[A-Z](?![\w'’])"
+    r"|(?<![\w'’])[A-Z][)*]{0,3}\s+(?i:(?:is|was|are|seems|looks|would\s+be)\s+(?:\w+ly\s+)?"
+    r"(?:not|incorrect|wrong|false|never|excluded|ruled)\b|(?:isn|wasn|can|couldn|doesn)['’]t\b|cannot\b)"
+)
 WHOLE_TRUE, WHOLE_FALSE = {"t", "yes", "correct", "right"}, {"f", "no", "incorrect", "wrong", "untrue"}
 
 
@@ -32,13 +51,18 @@ def letters(output: str, n: int) -> set[str]:
 
     A lone letter counts in either case. In a sentence a capital counts when it comes first, is bracketed, ends a
     clause, follows "answer", "option" or "choice", or is joined by "or", "and", a comma or a slash; but "A giant wave"
-    names none, nor does "the answer is A giant wave", nor a symbol as in "C = 3".
+    names none, nor does "the answer is A giant wave", nor a symbol as in "C = 3". Boxed and tagged letters count in
+    either case. An output that denies an option ("not B", "all but B", "B is wrong") names none at all.
     """
     allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n]
     alone = re.sub(r"[\s().\[\]:*\"'`]", "", output) if len(output) < 50 else ""
     if len(alone) == 1:
         return {alone.upper()} & set(allowed)
+    output = WRAPPED.sub(lambda m: f" ({(m[1] or m[2]).upper()}) ", output)
+    output = SMALL.sub(lambda m: m[1] + m[2].upper(), output)
     found = set()
+    if denies(output, n):
+        return found
     for match in LETTER.finditer(output):
         before = output[max(0, match.start() - 40) : match.start()]
         marked = before.endswith(("(", "[", "*")) or CUE.search(before) or AFTER.match(output, match.end())
@@ -50,11 +74,20 @@ def letters(output: str, n: int) -> set[str]:
     return found
 
 
+def denies(output: str, n: int) -> bool:
+    """Whether an output says of one of the first n option letters that it is not the answer."""
+    allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n]
+    said = (re.search(r"(?<![\w'’])[A-Z](?![\w'’])", match[0]) for match in NOT_IT.finditer(output))
+    return any(letter and letter[0] in allowed for letter in said)
+
+
 def chosen(output: str, options: Sequence[str]) -> set[str]:
     """The letters of the options that an output names, by letter or by the whole text of an option.
 
     options: the texts, in order. An option inside of a longer option or a longer number does not count.
     """
+    if denies(output, len(options)):
+        return set()
     found = letters(output, len(options))
     text = words(output)
     spans = {i: f" {words(option)} " for i, option in enumerate(options) if words(option)}
@@ -67,16 +100,19 @@ def chosen(output: str, options: Sequence[str]) -> set[str]:
 
 
 def truth_value(output: str) -> bool | None:
-    """True or False where an output says exactly one of the words true and false, un-negated; None for all else.
+    """True or False where an output says one of them, neither negated nor hedged; None for all else.
 
-    As a whole answer, t, yes, correct, right and f, no, incorrect, wrong, untrue count as well.
+    In a sentence true stands for True and false, incorrect, wrong, "not correct" for False; words of both kinds, yes
+    and "is correct" among them, cancel. As a whole answer, t, yes, correct, right and f, no, untrue count as well.
     """
     text = words(output)
     if text in WHOLE_TRUE | WHOLE_FALSE:
         return text in WHOLE_TRUE
-    said = {word for word in text.split() if word in ("true", "false")}
-    negated = re.search(r"\b(?:not|never|neither|nor|cannot|isn t|hardly|untrue)\b", text)
-    return said == {"true"} if len(said) == 1 and not negated else None
+    text = re.sub(r"\b(?:not|isn t) correct\b", "incorrect", text)
+    said = {word not in FALSE_WORDS for word in text.split() if word in FALSE_WORDS | {"true"}}
+    if False in said and re.search(r"\byes\b|\b(?:statement|claim|it) is (?:correct|right)\b", text):
+        return None
+    return said.pop() if len(said) == 1 and not (NEGATION.search(text) or HEDGE.search(text)) else None
 
 
 def words(text: str) -> str:

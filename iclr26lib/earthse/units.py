@@ -37,6 +37,9 @@ NUMBER = re.compile(
     r"(?<![\w.,])(?<!\w[-^])[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+|\s{0,2}[x*]\s{0,2}10\^?\s{0,1}\{?[-+]?\d{1,3}\}?)?"
 )
 PIECE = re.compile(r"\s{0,2}(/?)\s{0,2}[({]?([A-Za-z°µμ]+)[)}]?(?:\^?\{?(-?\d)\}?)?")
+BRACKET = re.compile(r"/\s{0,2}\(([^()/]{1,40})\)(?!\s?\^)")
+PERCENT = re.compile(r"\s{0,2}\\?%")
+MINUS = re.compile(r"(?:(\A\s*|[=:(,;<>≈~][^\S\n]*|\b(?:is|of|be|about|equals)\s+)-\s+|\b(?:minus|negative)\s+)(?=\d)")
 JOIN = re.compile(r"\s{0,2}(?:to|or|and|,|/|-|~|\.\.|;)\s{0,2}\Z")
 
 
@@ -67,13 +70,23 @@ class Quantity:
 
 
 def clean(text: str) -> str:
-    """The text with one form of minus, powers, dots, degree signs and "per", and without LaTeX's text marks."""
+    """The text with one form of minus, powers, dots, degree signs, "per", brackets, and without LaTeX's text marks."""
     text = text.translate(SUPERSCRIPTS).replace("−", "-").replace("–", "-").replace("×", "x").replace("**", "^")
     text = re.sub(r"\\(?:text|mathrm|,|times)(?![a-z])|[$~]", lambda m: "x" if m[0] == r"\times" else " ", text)
     text = text.replace("·", " ").replace("⋅", " ").replace("º", "°").replace("℃", "°C")
+    text = re.sub(r"\b[Pp]er\s?cent\b", "%", text)
     text = re.sub(r"\b[Pp]er\b", "/", text)
+    text = MINUS.sub(lambda m: f"{m[1] or ''}-", text)
+    text = BRACKET.sub(_spread, text)
     text = re.sub(r"(?:°\s?|\bdeg(?:rees?)?\s)C(?:elsius)?\b", "°C", text)
     return re.sub(r"(?<=\d)\s{1,2}1\s?/\s?(?=[A-Za-z])", " /", text)
+
+
+def _spread(match: re.Match) -> str:
+    """What BRACKET has found, with a slash before each of its units; as it is, where not all of it are units."""
+    pieces = [PIECE.fullmatch(part) for part in match[1].replace("*", " ").split()]
+    known = all(piece and _known(piece[2], True, []) for piece in pieces)
+    return " ".join(f"/{piece[0]}" for piece in pieces) if known and pieces else match[0]
 
 
 def _unit(text: str, start: int) -> tuple[float, Dimension, bool, int]:
@@ -113,7 +126,8 @@ def quantities(text: str) -> list[Quantity]:
     """All numbers of a text, each with the unit that follows it.
 
     A bare number that only "to", "or", "and", a comma or a dash parts from the next takes over the next one's unit, so
-    that "190 to 200 m/s" holds two speeds. Numbers inside words (CO2, log10) do not count, nor do those too large.
+    that "190 to 200 m/s" holds two speeds. A percentage is a bare number, a hundredth of what is written. Numbers
+    inside words (CO2, log10) do not count, nor do those too large.
     """
     text = _fractions(clean(text))
     found = []
@@ -122,12 +136,15 @@ def quantities(text: str) -> list[Quantity]:
             continue
         number = _float(match[0])
         factor, dimension, celsius, end = _unit(text, match.end())
+        bare = end == match.end()
+        if percent := PERCENT.match(text, end) if bare else None:
+            number, end = number / 100, percent.end()
         if math.isfinite(number):
-            bare = end == match.end()
             found.append(Quantity(number, factor, dimension, celsius, bare, match.start(), end))
     for i in range(len(found) - 2, -1, -1):
         here, after = found[i], found[i + 1]
-        if here.bare and not after.bare and JOIN.match(text[here.end : after.start]):
+        plain = here.bare and text[here.end - 1] != "%"
+        if plain and not after.bare and JOIN.match(text[here.end : after.start]):
             found[i] = Quantity(here.number, after.factor, after.dimension, after.celsius, False, here.start, here.end)
     return found
 

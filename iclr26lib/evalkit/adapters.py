@@ -24,7 +24,8 @@ class ModelAdapter(Protocol):
     """Anything with a name that answers messages.
 
     An adapter that needs to know which item is asked (a scripted model) sets the attribute `needs_item = True`; both
-    methods are then called with one more keyword, `item`.
+    methods are then called with one more keyword, `item`. One whose name does not say all that its answers depend on
+    has a text `cache_key`, which holds no secret: kept answers are told apart by it instead of by the name.
     """
 
     name: str

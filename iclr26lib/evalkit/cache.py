@@ -16,8 +16,21 @@ from pathlib import Path
 from typing import Any
 
 
+def key_of(model: Any) -> str:
+    """What tells the answers of an adapter from all others: its `cache_key`, where it has one, else its name.
+
+    model: the adapter. Raises ValueError for a cache_key that is no text.
+    """
+    found = getattr(model, "cache_key", None)
+    if found is None:
+        return model.name
+    if not isinstance(found, str) or not found:
+        raise ValueError(f"cache_key must be a text, got {type(found).__name__}")
+    return found
+
+
 def call_key(name: str, messages: Any, **settings: Any) -> str:
-    """The key of a call: SHA-256, hexadecimal, of the model's `name`, its `messages` and its settings, as JSON.
+    """The key of a call: SHA-256, hexadecimal, of the model's `name` (`key_of`), `messages` and settings, as JSON.
 
     Raises TypeError for messages or settings that JSON cannot hold.
     """
@@ -36,7 +49,7 @@ class MemoryCache(dict):
 class AnswerCache:
     """The answers of one model in a folder: `get` by key, `put` once.
 
-    folder: where the file lies, made when missing. model: the model's name. Raises ValueError for a damaged line that
+    folder: where the file lies, made when missing. model: its `key_of`. Raises ValueError for a damaged line that
     is not the last one, naming it. Threads and processes may write at the same time; a process sees its own answers and
     those that were there when it started.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .adapters import Message, ModelAdapter, check_messages
-from .cache import AnswerCache, MemoryCache, call_key
+from .cache import AnswerCache, MemoryCache, call_key, key_of
 from .items import Item
 
 
@@ -102,7 +102,9 @@ class Caller:
 
     def key(self, messages: list[Message], settings: dict[str, Any]) -> str:
         """The key in the cache of a call with `messages` and `settings`."""
-        return call_key(self.model.name, messages, sample=self.sample, **settings)
+        own = self.session.model
+        stands_for = own if own is not None and own.name == self.model.name else self.model
+        return call_key(key_of(stands_for), messages, sample=self.sample, **settings)
 
     def _kept(self, call: Any, messages: list[Message], settings: dict[str, Any]) -> Any:
         """The kept answer, else a fresh one, which is kept."""

@@ -6,9 +6,11 @@ sends it back, it is struck out of texts and messages.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
@@ -41,7 +43,8 @@ class OpenAICompatible:
     take in all. tries: at most. stream: ask for server-sent events. wait: seconds before the second try, doubled for
     each further one. extra: more fields of the request. sleep: called with the seconds to wait. max_connections: calls
     at a time, for engines.
-    Raises ValueError for an address that is not http(s) or holds a password, and for numbers out of range.
+    Raises ValueError for an address that is not http(s) or holds a password, for an api_key_env that cannot name a
+    variable (which is not repeated: it may be a key), and for numbers out of range.
     """
 
     def __init__(
@@ -64,6 +67,8 @@ class OpenAICompatible:
             raise ValueError("base_url must hold no user name, password or query; keys belong into the environment")
         if not model:
             raise ValueError("model must not be empty")
+        if not (isinstance(api_key_env, str) and re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", api_key_env)):
+            raise ValueError("api_key_env must be the name of an environment variable: letters, digits and _")
         if not (timeout > 0 and tries >= 1 and wait >= 0 and max_connections >= 1):
             raise ValueError(f"need timeout > 0, tries >= 1, wait >= 0, got {timeout}, {tries}, {wait}")
         self.name, self.base_url, self.model, self.api_key_env = model, base_url.rstrip("/"), model, api_key_env
@@ -73,6 +78,12 @@ class OpenAICompatible:
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.base_url!r}, {self.model!r}, api_key_env={self.api_key_env!r})"
+
+    @property
+    def cache_key(self) -> str:
+        """The model's name and a digest of address, model and further fields: same names elsewhere are told apart."""
+        asked = json.dumps([self.base_url, self.model, self.extra], sort_keys=True)
+        return f"{self.model} {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
 
     def close(self) -> None:
         """Close the connections."""

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from .adapters import ModelAdapter
 from .batches import prefill
-from .cache import AnswerCache
+from .cache import AnswerCache, key_of
 from .caller import Caller, CallFailed, Session
 from .graders import grade_all
 from .items import Item, Record, unique
@@ -71,7 +71,7 @@ def run(
     checked, solver = _checked(items, model, n_samples, seed), solver or ask()
     _check_engine(engine, log_dir)
     _check_budget(max_calls, count_calls(checked, n_samples, solver), cache)
-    session = Session(model, seed, AnswerCache(cache, model.name) if cache is not None else None, max_calls)
+    session = Session(model, seed, AnswerCache(cache, key_of(model)) if cache is not None else None, max_calls)
     if engine == "inspect":
         from .engine import run_inspect
 
