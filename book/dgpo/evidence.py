@@ -84,10 +84,10 @@ style.claims_table(declared)
 # %% [markdown]
 # ## Data and baselines
 #
-# - **Ring** (ours): eight Gaussian modes of standard deviation 0.15 on a circle of radius 2, in the plane of the first two of
+# - **Ring** (ours): eight Gaussian modes of standard deviation $0.15$ on a circle of radius 2, in the plane of the first two of
 #   $D$ coordinates; in the other coordinates all modes sit at 0. A prompt names a mode, and base data come from it three
 #   times in ten. The reward is 1 for a sample within three standard deviations of the prompt's mode in the plane, and, where
-#   there are more coordinates, within the ball that holds as much of the data (98.9 %) in those. A **plane-only** reward
+#   there are more coordinates, within the ball that holds as much of the data ($98.9\,\%$) in those. A **plane-only** reward
 #   leaves the second condition out: the task of the plane again, inside a larger model.
 # - **Blobs** (ours), after the paper's counting prompts: grey images with 1 to 6 discs in distinct cells. The prompt says how
 #   many; base data obey it half the time. The reward counts connected bright regions.
@@ -106,7 +106,13 @@ style.claims_table(declared)
 
 # %% tags=["hide-input"]
 style.Table(
-    ["case", "best of twenty", "its mean reward", "worst of twenty", "at an edge of the grid"],
+    [
+        "case",
+        "best of twenty",
+        "its mean reward",
+        "worst of twenty",
+        "at an edge of the grid",
+    ],
     [
         (
             case,
@@ -154,7 +160,11 @@ bases = {
 def on_ring(dim, arm, case=None, some=seeds, task="ring", **changes):
     """One arm on the ring of `dim` dimensions, at its tuned settings; `case`: of which ring they are."""
     trainer, _, always = tuning.ARMS[arm]
-    settings = {**tuning.fixed(preset), **always, **tuning.best(case or f"ring {dim} {arm}")}
+    settings = {
+        **tuning.fixed(preset),
+        **always,
+        **tuning.best(case or f"ring {dim} {arm}"),
+    }
     return partial(
         improve,
         arm=trainer,
@@ -468,11 +478,21 @@ KEPT = (
     "rollouts",
     "informative",
 )
-KEPT_OF_BLOBS = ("updates", "passes", "reward", "well_formed", "grey", "occupancy", "rollouts")
+KEPT_OF_BLOBS = (
+    "updates",
+    "passes",
+    "reward",
+    "well_formed",
+    "grey",
+    "occupancy",
+    "rollouts",
+)
 
 
 def raw(runs, kept=KEPT):
-    return {str(k): {key: run[key] for key in kept if key in run} for k, run in runs.items()}
+    return {
+        str(k): {key: run[key] for key in kept if key in run} for k, run in runs.items()
+    }
 
 
 record = records.make(
@@ -505,7 +525,7 @@ style.ledger_table(declared, record["claims"], records.at_full_scale("dgpo"))
 # ## Main ablation
 #
 # The timestep clip is the main ablation, claims C5a to C5d, at time 0.3. At ten steps that takes one of ten noise levels away.
-# The paper ties the clip to rollouts of few steps. So here is a stronger one, at 0.5625 as in the official code, with fewer
+# The paper ties the clip to rollouts of few steps. So here is a stronger one, at $0.5625$ as in the official code, with fewer
 # and with more steps, in the plane.
 
 # %% tags=["hide-input"]
@@ -524,7 +544,8 @@ style.Table(
             f"{int((flows.shifted_grid(steps, 3.0)[:-1] >= CLIPS[1] - 1e-9).sum())} of {steps}",
             *(
                 ", ".join(
-                    f"{np.mean(np.array(runs[t_min][key][-1], dtype=float)):.2f}" for t_min in CLIPS
+                    f"{np.mean(np.array(runs[t_min][key][-1], dtype=float)):.2f}"
+                    for t_min in CLIPS
                 )
                 for key in ("reward", "off_manifold", "offset")
             ),
@@ -592,7 +613,11 @@ style.Table(
 
 # %% tags=["hide-input", "measured-time"]
 style.Table(
-    ["seconds for a hundred updates of a seed, two arms at a time", *(f"ring, D = {dim}" for dim in rings), "blobs"],
+    [
+        "seconds for a hundred updates of a seed, two arms at a time",
+        *(f"ring, D = {dim}" for dim in rings),
+        "blobs",
+    ],
     [
         (
             plots.NAMES[arm],
@@ -647,7 +672,7 @@ style.Table(
 # | A sample of exactly average reward belongs to the negative group | it has weight 0 there; nothing branches on the halves | read | worked advantages |
 # | Advantages are clipped to $\pm5$, which could break their zero sum | with a std of each group of 24 none can be larger than $\sqrt{23}$, so the clip never acts; with a global std it can | ours | the bound, by test |
 # | The clip on the probability ratio was added after review | as the code; with one optimiser step a rollout it holds hardly any sample, and Flow-GRPO's ratio is exactly 1 | read, ours | worked cases; "no PPO-style clip" above |
-# | Timestep clip: the code has indices of the grid, with the comment that they mean 0.3 after the shift | by time: 0.3 on the rings (ours), 0.5625 on images | ours | admitted noise levels |
+# | Timestep clip: the code has indices of the grid, with the comment that they mean 0.3 after the shift | by time: 0.3 on the rings (ours), $0.5625$ on images | ours | admitted noise levels |
 # | Groups of 24 in the paper, 16 in the released settings | 24; 16 on images | read | - |
 # | Rollouts by $\theta$ for 200 updates, then by a fast average | as the code; at book scale no run gets that far | read | who draws, by test |
 # | The first step of Flow-GRPO's SDE would divide by zero at $t=1$ | as its code: the second point of the grid in the denominator | read | worked step |
