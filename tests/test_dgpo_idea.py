@@ -367,3 +367,9 @@ def test_bad_arguments(base):
     for a, b in zip(model.parameters(), base.parameters(), strict=True):
         assert torch.equal(a, b)
     assert isinstance(model, nn.Module)
+
+
+def test_a_monitor_that_measures_nothing_on_the_base_is_no_alarm():
+    told = History.of_base([{"m": math.nan}, {"m": math.nan}])
+    told.add({"update": 0, "passes": 0, "reward": 0.1, "m": math.nan})
+    assert told.warnings() == []

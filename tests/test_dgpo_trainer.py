@@ -764,9 +764,7 @@ def test_trainers_refuse_what_does_not_fit():
         given = {"model": network(), "reward_fn": closeness, "cfg": Config(), "streams": Streams([7], "t")}
         with pytest.raises(TypeError, match=f"{argument} must be a "):
             DGPOTrainer(**{**given, argument: value})
-    with pytest.raises(
-        ValueError, match=r"Linear needs the attributes .* lacks \['shape', 'prompts'\]"
-    ):
+    with pytest.raises(ValueError, match=r"Linear needs the attributes .* lacks \['shape', 'prompts'\]"):
         made("dgpo", nn.Linear(2, 2))
     with pytest.raises(ValueError, match="no parameter that needs a gradient"):
         made("dgpo", frozen(network()))

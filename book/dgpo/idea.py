@@ -429,7 +429,6 @@ interactive.figure(
 last = preset.live_updates[-1]
 
 
-
 def seen_beside(model):
     """Monitors of a model, as the table shows them."""
     found = task.monitors(*look(model))
@@ -437,7 +436,14 @@ def seen_beside(model):
 
 
 style.Table(
-    ["β", f"reward after {last} updates", "mean factor σ(z)", "outside every mode", "offset, std", "width / std"],
+    [
+        "β",
+        f"reward after {last} updates",
+        "mean factor σ(z)",
+        "outside every mode",
+        "offset, std",
+        "width / std",
+    ],
     [["base", f"{runs[min(runs)][1][0]:.2f}", "-", *seen_beside(reference)]]
     + [
         [
@@ -452,7 +458,7 @@ style.Table(
 
 # %% [markdown]
 # *Offset* is how far the middle of a mode's samples lies from the mode's centre, *width* their standard deviation about their
-# own middle, both over the data's 0.15.
+# own middle, both over the data's $0.15$.
 
 # %% [markdown]
 # ### Add a constant to every implicit reward

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -74,6 +75,8 @@ class History:
         found = []
         for name in self.monitors:
             low, high = self.limits(name)
+            if math.isnan(low):  # it had nothing to measure on the base
+                continue
             column = self.columns[name]
             if low <= column[-1] <= high:
                 continue
