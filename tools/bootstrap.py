@@ -31,7 +31,8 @@ if "google.colab" in sys.modules:
 
     print(records.environment())"""
 NODEPS = """
-        subprocess.run([*pip, "--no-deps", {packages}], check=True)"""
+        bare = ["--no-deps", {packages}]
+        subprocess.run([*pip, *bare], check=True)"""
 IN_SOURCE = re.compile(
     r"(?P<head>^# %%[^\n]*\"bootstrap\"[^\n]*\n)(?P<text>.*?)(?=\n*^# %%|\Z)", re.MULTILINE | re.DOTALL
 )

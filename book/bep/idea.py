@@ -32,7 +32,8 @@ if "google.colab" in sys.modules:
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[bep]"], check=True)
-        subprocess.run([*pip, "--no-deps", "aeon"], check=True)
+        bare = ["--no-deps", "aeon"]
+        subprocess.run([*pip, *bare], check=True)
     sys.path.insert(0, "iclr26")
     from iclr26lib import records
 

