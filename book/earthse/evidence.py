@@ -253,7 +253,7 @@ style.Table(
 # %% [markdown]
 # ### Do hints teach or tell?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fill in the blank after k steps of the stored reasoning: as it is, with the answer masked, and written by the solver itself, which gives it nothing by construction; one line a seed.", "name": "earthse-hints"}, "image": {"alt": "Score against the number of steps shown. With the steps as stored it climbs to 1 at three steps; with the answer masked it levels off at about one half; written by the solver it stays flat near its start."}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fill in the blank after k steps of the stored reasoning: as it is, with the answer masked, and written by the solver itself, which gives it nothing by construction; one line a seed.", "name": "earthse-hints-seeds"}, "image": {"alt": "Score against the number of steps shown. With the steps as stored it climbs to 1 at three steps; with the answer masked it levels off at about one half; written by the solver it stays flat near its start."}}
 plots.hints(hinted)
 
 # %% [markdown]
