@@ -121,7 +121,7 @@ def built(executed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A copy of this repository with one more chapter, `earthse`, laid down from the template, its outputs made.
+    """A copy of this repository with one more chapter, `armor`, laid down from the template, its outputs made.
 
     Made once for all workers; tests that change something copy it.
     """
@@ -139,10 +139,10 @@ def template(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 def _lay_down(root: Path) -> None:
     here = Path(__file__).resolve().parents[1]
-    unwanted = shutil.ignore_patterns(".*", "_build", "runs", "_static", "_generated", "__pycache__", "earthse*")
+    unwanted = shutil.ignore_patterns(".*", "_build", "runs", "_static", "_generated", "__pycache__", "armor*")
     shutil.copytree(here, root, ignore=unwanted)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ICLR26_RUNS", raising=False)
         patch.setattr(engine, "has_snakemake", lambda: False)
-        assert new_chapter.main("earthse", root) == 0
-        assert outputs.main(["--chapter", "earthse"], root) == 0
+        assert new_chapter.main("armor", root) == 0
+        assert outputs.main(["--chapter", "armor"], root) == 0

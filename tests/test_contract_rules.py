@@ -9,7 +9,7 @@ import pytest
 from tools import contract, notebooks
 from tools.contract import anatomy, code, pictures, plant, prose
 
-SLUG = "earthse"
+SLUG = "armor"
 IDEA, EVIDENCE = f"book/{SLUG}/idea.py", f"book/{SLUG}/evidence.py"
 LIBRARY = f"iclr26lib/{SLUG}"
 
@@ -36,7 +36,7 @@ SOURCES = [
         "_toc.yml",
         f"book/{SLUG}/idea.ipynb",
         "book/other/idea.ipynb",
-        "does not list book/earthse/idea.ipynb",
+        "does not list book/armor/idea.ipynb",
     ),
     ("needs", f"{LIBRARY}/resources.py", '{"seeds": 1}', '{"seeds": 1, "runs": 1}', "'runs', which no preset has"),
     ("needs", f"{LIBRARY}/resources.py", "ONE_SEED", "OTHER", "ONE_SEED must hold"),
@@ -177,7 +177,7 @@ STORED = [
     ("alt text", no_frame_alt, "4 widget frames have no alt text"),
     ("alt text", image_widget, "1 widget frames have no alt text"),
     ("card", no_card_picture, "tagged card shows no picture"),
-    ("card", no_card, "0 cells of book/earthse are tagged card"),
+    ("card", no_card, "0 cells of book/armor are tagged card"),
 ]
 
 
@@ -265,7 +265,7 @@ MISTAKES = [
     ('(lambda estimate, truth: estimate - truth', '(lambda estimate, truth: abs(estimate - truth)',
      "accepts the planted mistake 'signed'"),
     ('"relative": Mistake(', '"relative": (lambda *a: a)(', "could not be checked"),
-    ('library="iclr26lib.earthse.method:error"', "library=None", "library=None names no function"),
+    ('library="iclr26lib.armor.method:error"', "library=None", "library=None names no function"),
     ("def error(estimate: float, truth: float)", "def error(estimate: float, true: float)",
      "arguments are not those of"),
     ('probes=lambda: [(1.0, 3.0), (5.0, 2.0)]', "probes=lambda: [(5.0, 4.0)]", "accepts the planted mistake 'signed'"),
@@ -284,7 +284,7 @@ def test_tests_without_teeth_are_found(chapter: Path) -> None:
     assert found(chapter, "exercises") == ""
     edit(chapter, f"tests/test_{SLUG}.py", "[(1.0, 4.0, 3.0), (4.0, 2.0, 2.0)]", "[(4.0, 2.0, 2.0)]")
     lines = found(chapter, "exercises")
-    assert "do not notice the mistake 'signed' in iclr26lib.earthse.method:error (exit 0)" in lines
+    assert "do not notice the mistake 'signed' in iclr26lib.armor.method:error (exit 0)" in lines
     assert "'squared'" not in lines
 
 

@@ -9,33 +9,33 @@ from tools import bootstrap, contract, new_chapter, notebooks, outputs, site
 
 
 def test_only_the_authors_part_is_missing(template: Path) -> None:
-    found = contract.findings("earthse", template)
+    found = contract.findings("armor", template)
     assert found
     assert [line for line in found if not line.startswith("unfinished text: ") or "TO WRITE" not in line] == []
     places = {line.removeprefix("unfinished text: ").split(":")[0] for line in found}
-    assert {"book/earthse/idea.py", "book/earthse/evidence.py", "iclr26lib/earthse/method.py"} <= places
+    assert {"book/armor/idea.py", "book/armor/evidence.py", "iclr26lib/armor/method.py"} <= places
 
 
 def test_what_is_missing_is_said(template: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    lines = new_chapter.still_to_write("earthse", template)
+    lines = new_chapter.still_to_write("armor", template)
     assert len(lines) >= 15
     assert all("TO WRITE" in line for line in lines)
 
 
 def test_existing_and_unknown_chapters_are_refused(template: Path, capsys: pytest.CaptureFixture) -> None:
-    before = (template / "book/earthse/idea.py").read_text()
-    assert new_chapter.main("earthse", template) == 2
-    assert "chapter 'earthse' exists: book/earthse/claims.yaml; nothing was changed" in capsys.readouterr().err
+    before = (template / "book/armor/idea.py").read_text()
+    assert new_chapter.main("armor", template) == 2
+    assert "chapter 'armor' exists: book/armor/claims.yaml; nothing was changed" in capsys.readouterr().err
     assert new_chapter.main("nonsense", template) == 2
     assert "unknown chapter 'nonsense'; planned chapters: bep, burnin" in capsys.readouterr().err
-    assert (template / "book/earthse/idea.py").read_text() == before
+    assert (template / "book/armor/idea.py").read_text() == before
 
 
 def test_no_mark_of_the_template_is_left(template: Path) -> None:
     for place in new_chapter.PLACES.values():
-        assert "__SLUG__" not in (template / place.format(slug="earthse")).read_text()
-    idea = (template / "book/earthse/idea.py").read_text()
-    assert bootstrap.cell("earthse", template) in idea
+        assert "__SLUG__" not in (template / place.format(slug="armor")).read_text()
+    idea = (template / "book/armor/idea.py").read_text()
+    assert bootstrap.cell("armor", template) in idea
     assert f'"{site.address(template)}", "v' in idea
 
 
@@ -64,6 +64,6 @@ def test_contents_keep_the_order_of_the_book(tmp_path: Path) -> None:
 
 
 def test_stored_outputs_of_the_new_chapter_are_current(template: Path) -> None:
-    assert outputs.outdated("earthse", "idea", template) is None
-    stored = notebooks.read_stored(template / "book/earthse/evidence.ipynb")
+    assert outputs.outdated("armor", "idea", template) is None
+    stored = notebooks.read_stored(template / "book/armor/evidence.ipynb")
     assert notebooks.stamped(stored)["scale"] == "book"

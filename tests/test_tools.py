@@ -316,15 +316,15 @@ class TestSite:
         root = Path(shutil.copytree(template, tmp_path / "repository"))
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         old = site.address(root)
-        before = (root / "results/book/earthse.json").read_bytes()
+        before = (root / "results/book/armor.json").read_bytes()
         assert site.main("https://github.com/some-one/a.book/", root) == 0
         assert site.address(root) == "https://github.com/some-one/a.book"
         for path in site.tracked(root):
             text = path.read_text(encoding="utf-8", errors="replace")
             assert not any(form in text for form in site.forms(old)[:2]), path
-        assert "https://github.com/some-one/a.book" in (root / "book/earthse/idea.ipynb").read_text()
-        assert outputs.outdated("earthse", "idea", root) is None
-        assert (root / "results/book/earthse.json").read_bytes() == before
+        assert "https://github.com/some-one/a.book" in (root / "book/armor/idea.ipynb").read_text()
+        assert outputs.outdated("armor", "idea", root) is None
+        assert (root / "results/book/armor.json").read_bytes() == before
 
     @pytest.mark.parametrize(
         "url", ["", "http://github.com/a/b", "https://github.com/a", "https://a.b/c/d", "https://github.com/a/b/c"]
@@ -339,15 +339,15 @@ class TestSite:
         import shutil
 
         root = Path(shutil.copytree(template, tmp_path / "repository"))
-        idea = root / "book/earthse/idea.py"
+        idea = root / "book/armor/idea.py"
         before = idea.read_text()
-        idea.write_text(before.replace(bootstrap.cell("earthse", root), "pass"))
-        assert bootstrap.rewrite("earthse", root) == [idea]
+        idea.write_text(before.replace(bootstrap.cell("armor", root), "pass"))
+        assert bootstrap.rewrite("armor", root) == [idea]
         assert idea.read_text() == before
-        assert bootstrap.rewrite("earthse", root) == []
+        assert bootstrap.rewrite("armor", root) == []
         project = (root / "pyproject.toml").read_text()
         extras = "[project.optional-dependencies]\n"
-        (root / "pyproject.toml").write_text(project.replace(extras, f'{extras}earthse = ["x"]\n'))
-        assert '"./iclr26[earthse]"' in bootstrap.cell("earthse", root)
-        assert "--no-deps" not in bootstrap.cell("earthse", root)
+        (root / "pyproject.toml").write_text(project.replace(extras, f'{extras}armor = ["x"]\n'))
+        assert '"./iclr26[armor]"' in bootstrap.cell("armor", root)
+        assert "--no-deps" not in bootstrap.cell("armor", root)
         assert '"--no-deps", "aeon"' in bootstrap.cell("bep", root)
