@@ -23,7 +23,8 @@ def texts(figure):
     """All words of a figure."""
     found = []
     for ax in figure.axes:
-        found += [ax.get_xlabel(), ax.get_ylabel(), ax.get_title(), *(t.get_text() for t in ax.texts)]
+        found += [ax.get_xlabel(), ax.get_ylabel(), *(t.get_text() for t in ax.texts)]
+        found += [ax.get_title(loc=side) for side in ("left", "center", "right")]
         found += [t.get_text() for t in [*ax.get_xticklabels(), *ax.get_yticklabels()]]
         found += [t.get_text() for t in ax.get_legend().get_texts()] if ax.get_legend() else []
     return {text for text in found if text}
