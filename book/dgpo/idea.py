@@ -522,7 +522,9 @@ interactive.figure(
 # ### It is not the RLHF optimum
 #
 # The derivation starts from "maximise the reward, minus $\beta$ times the KL divergence from the reference". Over discrete
-# modes that has an exact solution, $p^*\propto p_{\rm ref}\,e^{r/\beta}$:
+# modes that has an exact solution,
+#
+# $$p^*\propto p_{\rm ref}\,e^{r/\beta}$$ (dgpo-tilted)
 
 # %% tags=["remove-input"]
 style.source(ring.tilted_mass)

@@ -583,7 +583,7 @@ Markdown(
   topic: {said("E4d")}, at retentions of {np.mean(of_writer("r", "good, off topic")):.2f} and {np.mean(of_writer("r", "deep")):.2f}.
   Our judge looks for depth and is blind to the topic.
 - **The limit of diversity.** Share of rewordings on topic with d = 10: {said("E4b")}. Our writers keep the sentences on the
-  subject and change the frame; short texts reworded throughout reach the limit (see the [idea](idea)). So it hangs on how much
+  subject and change the frame; short texts reworded throughout reach the limit (see the idea page). So it hangs on how much
   is reused.
 - **Width.** The interval of SES is {np.mean(last["relative_width"]["ses"]):.2f} times its mean, that of retention
   {np.mean(last["relative_width"]["r"]):.2f} times: difference {said("E4c")}. Writers of next to no retention dominate both.

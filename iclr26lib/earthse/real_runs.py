@@ -5,6 +5,7 @@ Plain arguments in, JSON-able values out, so that `resume.resumable` can keep a 
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,13 @@ def small_model(device: str = "cpu") -> Any:
 
     device: "auto", "cpu" or "cuda". Raises ModuleNotFoundError or DataError with what to do.
     """
+    from transformers import modeling_gguf_pytorch_utils as reading
     from transformers.utils import logging
 
     from ..evalkit.local import LocalGGUF
 
     logging.disable_progress_bar()
+    reading.tqdm = partial(reading.tqdm, disable=True)  # its bar heeds no setting, and would stay on the page
     return LocalGGUF(device=device)
 
 
