@@ -1,4 +1,4 @@
-"""Oracles of the exploration score: worked values of the brief, brute force, limits, and what it rewards."""
+"""Oracles of the exploration score: worked values, brute force, limits, and what it rewards."""
 
 import importlib.util
 import math

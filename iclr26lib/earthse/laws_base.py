@@ -51,7 +51,7 @@ def with_unit(value: float, unit: str, digits: int = 4) -> str:
 def apart(values: list[float], least: float = APART) -> bool:
     """Whether all values (n,) are finite and each pair differs by more than `least`, relative to the larger.
 
-    The brief's rejection rule, taken against the larger of the two, so that the order does not matter.
+    Our rejection rule: the distance is taken against the larger of the two, so that the order does not matter.
     """
     if not all(map(math.isfinite, values)):
         return False
