@@ -26,7 +26,7 @@ check: env ## format, lint, pairing and freshness, in seconds
 format: env ## mend what `make check` says about format
 	@$(RUN) -m ruff format -q . && $(RUN) -m ruff check -q --fix .
 
-outputs: env-models ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
+outputs: $(if $(filter full,$(SCALE)),env,env-models) ## bring stored outputs up to date, executing what is stale (CHAPTER=, FORCE=1; SCALE=full takes over full records)
 	@$(RUN) -m tools.outputs --chapter "$(CHAPTER)" --scale "$(or $(SCALE),book)" $(if $(filter-out 0 no,$(FORCE)),--force)
 
 run: $(if $(filter smoke,$(SCALE)),env,env-models) ## run chapters: CHAPTER=bep SCALE=smoke|book|full (SEED= SEEDS=0-3 DEVICE= SET="field=value, ..." PROFILE= LIMIT=)

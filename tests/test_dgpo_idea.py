@@ -145,8 +145,8 @@ def test_a_history_has_columns_a_picture_and_refuses_other_rows():
 
 def test_the_monitors_of_the_base_are_one_for_the_base_and_see_collapse_and_noise(base):
     c = torch.arange(400) % 8
-    x = optimise.ode_sample(base, c, optimise.GRID, generator(3))
-    y = optimise.ode_sample(base, c, optimise.GRID, generator(4))
+    x = optimise.ode_sample(base, c, optimise.LOOK_GRID, generator(3))
+    y = optimise.ode_sample(base, c, optimise.LOOK_GRID, generator(4))
     monitor = optimise.AgainstBase(base, x, c)
     assert monitor(x, c) == {"diversity": 1.0, "surprise": pytest.approx(1.0)}
     again = monitor(y, c)

@@ -16,15 +16,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..flows import Streams, frozen, interpolate, ode_sample, shifted_grid, velocity_loss
+from ..flows import Streams, frozen, interpolate, ode_sample, velocity_loss
 from ..flows.files import read_file
 from ..flows.interface import positive
 from .config import Config
+from .experiments import LOOK_GRID, prompts_for
 from .history import COLUMNS, History
 from .state import check_state
 from .trainer import DGPOTrainer, Reward
 
-GRID = shifted_grid(20, 3.0)
 BASE_DRAWS = 4  # fresh draws of the base that tell how much a monitor moves by chance
 MOST_FLAT = 10  # updates in a row without one informative group, after which a run stops
 CONTENT = {"settings": dict, "trainer": dict, "prompts": dict, "flat": int, "history": dict, "base": Tensor}
@@ -125,12 +125,10 @@ class _Run:
         model, samples = self.trainer.model, self.settings["samples"]
         device = next(model.parameters()).device
         c = (torch.arange(samples) % model.prompts).to(device)
-        return ode_sample(model, c, GRID, Streams([self.settings["seed"]], f"look {name}")), c
+        return ode_sample(model, c, LOOK_GRID, Streams([self.settings["seed"]], f"look {name}")), c
 
     def step(self) -> None:
-        groups, model = self.settings["groups"], self.trainer.model
-        every = torch.arange(groups) if groups == model.prompts else self.prompts.integers(model.prompts, groups)
-        report = self.trainer.step(every)
+        report = self.trainer.step(prompts_for(self.trainer.model, self.settings["groups"], self.prompts))
         self.history.weight.append(float(report["weight"].mean()))
         self.flat = self.flat + 1 if float(report["informative"]) == 0 else 0
         if self.flat >= MOST_FLAT:

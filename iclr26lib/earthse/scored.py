@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 from .. import style
 from ..evalkit import intervals
 from ..evalkit.items import Item, Record, unique
+from ..records import write_atomically
 
 BOUNDS = {"strict": (0.0, 1.0), "tolerant": (0.0, 1.0), "similarity": (-1.0, 1.0)}
 BOUNDS |= {"r": (0.0, 1.0), "d": (0.0, 10.0), "ses": (0.0, 10.0)}
@@ -97,13 +96,13 @@ class Report:
         return style.Table([f"{self.model} minus {other.model}", *measures], rows)
 
     def save(self, path: str | Path) -> None:
-        """Write the report to the file `path`, whole or not at all, as JSON."""
-        path = Path(path)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-        ) as file:
-            json.dump({"report": 1, **asdict(self)}, file, allow_nan=False)
-        os.replace(file.name, path)
+        """Write the report to the file `path`, whole or not at all, as JSON.
+
+        Raises FileNotFoundError when its folder is not there.
+        """
+        if not (path := Path(path)).parent.is_dir():
+            raise FileNotFoundError(f"no folder {path.parent} for {path.name}")
+        write_atomically(path, json.dumps({"report": 1, **asdict(self)}, allow_nan=False))
 
     @staticmethod
     def load(path: str | Path) -> Report:
